@@ -176,4 +176,12 @@ bool is_stdout(const std::string& path) {
          !is_memory_device(out, kNull);
 }
 
+void make_folder(const std::string& option, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return;
+  throw Error(ErrorKind::kOutput, "{}: the folder {} cannot be made: {}", option, escaped(path),
+              error.message());
+}
+
 }  // namespace nf4bench

@@ -32,6 +32,9 @@ struct OutputTarget {
 // FIFO or a device. /dev/null, /dev/full and what this process holds open already can be written.
 void check_output(const OutputTarget& target);
 
+// Makes the folder that `option` names. Throws Error(kOutput).
+void make_folder(const std::string& option, const std::string& path);
+
 // True for "-" and for other names of what stdout is, such as /dev/stdout; not for /dev/null.
 bool is_stdout(const std::string& path);
 

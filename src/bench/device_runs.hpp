@@ -53,4 +53,9 @@ std::vector<ChildOutcome> run_devices(const DeviceRuns& runs, const TakeErr& tak
 // The same, with their reports. A process that ended with a message has no problem said here.
 std::vector<DeviceResult> measure_devices(const DeviceRuns& runs, const TakeErr& take_err);
 
+// several_devices.cpp: a whole run on several devices, this program started again for each of them,
+// at once or in turn, with the same options, and what came of it on stdout. The result is the worst
+// of the exit codes, or that of an interruption.
+ExitCode run_on_several(const record::RunOptions& options);
+
 }  // namespace nf4bench::bench

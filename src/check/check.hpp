@@ -80,6 +80,16 @@ struct Checked {
 std::vector<Checked> check_reports(const std::vector<report::NamedReport>& reports,
                                    const std::string& now);
 
+// check_files.cpp: all reports in some files and folders, and what speaks against each.
+struct CheckedReports {
+  std::vector<report::NamedReport> reports;  // that could be read
+  std::vector<Checked> checked;              // those that could not, then each of `reports`
+};
+
+// A folder may hold other JSON, too, which stderr names. What cannot be opened is thrown, and so is
+// that there is no report.
+CheckedReports read_and_check(const std::vector<std::string>& inputs);
+
 // check_rows.cpp: what the rows of `report` show.
 std::vector<Finding> check_rows(const record::Report& report);
 

@@ -8,8 +8,6 @@
 #include "report/report_file.hpp"
 
 #include <filesystem>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace nf4bench::cli {
@@ -82,24 +80,6 @@ io::WriteOptions write_options(const std::string& command, const OutputTarget& t
             target.path = path.native();
             check_output(target);
           }};
-}
-
-void make_folder(const std::string& option, const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return;
-  throw Error(ErrorKind::kOutput, "{}: the folder {} cannot be made: {}", option, escaped(path),
-              error.message());
-}
-
-text::Style table_style() {
-  return text::report_style(terminal_of(STDOUT_FILENO));
-}
-
-void show_beside(bool stdout_is_taken,
-                 const std::function<std::string(const text::Style&)>& text_of) {
-  if (!stdout_is_taken) return write_stdout(text_of(table_style()));
-  draw_on_stderr(text_of(text::report_style(terminal_of(STDERR_FILENO))));
 }
 
 }  // namespace nf4bench::cli

@@ -6,7 +6,6 @@
 #include "io/writers/writers.hpp"
 #include "json/json_stream.hpp"
 #include "peer/peer_argument.hpp"
-#include "text/page.hpp"
 
 #include <functional>
 #include <string>
@@ -48,15 +47,5 @@ OutputTarget tensor_target(const std::string& path, std::vector<FileRead> read, 
 
 // How files of tensors are written by `command`: `target` is checked for the path of each.
 io::WriteOptions write_options(const std::string& command, const OutputTarget& target);
-
-// Makes the folder that `option` names. Throws Error(kOutput).
-void make_folder(const std::string& option, const std::string& path);
-
-// How reports are shown on stdout.
-text::Style table_style();
-
-// Shows what `text_of` makes for a terminal: on stdout, or on stderr where that is taken.
-void show_beside(bool stdout_is_taken,
-                 const std::function<std::string(const text::Style&)>& text_of);
 
 }  // namespace nf4bench::cli

@@ -151,6 +151,10 @@ void add_one_input(Command& command, record::Inputs& inputs) {
   add_input_options(command, inputs);
 }
 
+void add_report_inputs(Command& command, Words& inputs) {
+  command.add("input", inputs, "Folders of reports, or reports", kRequired | kTakesAll | kFiles);
+}
+
 void add_variant_patterns(Command& command, Words& patterns) {
   command.add("--variant NAME", patterns, "Only these variants; * and ? are wildcards [all]", kList)
       .suggests(operation::built_in_variant_names());
@@ -162,22 +166,6 @@ void add_comparing(Command& command, Comparing& target, const char* threshold, c
   add_variant_patterns(command, target.variants);
   command.add("--threshold FRACTION", fraction(target.threshold), threshold, kMayBeNumber);
   command.add("--noise FRACTION", fraction(target.noise), noise, kMayBeNumber);
-}
-
-std::set<std::string> measured_variants(const record::Report& report) {
-  std::set<std::string> names;
-  for (const record::Measurement& row : report.measurements) names.insert(row.variant);
-  return names;
-}
-
-void check_variant_patterns(const Words& patterns, const std::set<std::string>& measured) {
-  const Words names(measured.begin(), measured.end());
-  for (const std::string& pattern : patterns) {
-    const auto matches = [&](const std::string& name) { return matches_wildcard(pattern, name); };
-    if (names.empty() || std::ranges::any_of(names, matches)) continue;
-    throw Error(ErrorKind::kUsage, "--variant: \"{}\" is none of those in the reports: {}.{}",
-                escaped(pattern), fmt::join(names, ", "), did_you_mean(pattern, names));
-  }
 }
 
 }  // namespace nf4bench::cli

@@ -5,12 +5,10 @@
 #include "peer/peers.hpp"
 #include "record/fields.hpp"
 #include "record/run_options.hpp"
-#include "report/report.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +120,9 @@ void add_input_options(Command& command, record::Inputs& inputs);
 // The argument "input" of a command that reads one input, which --raw may give instead, and these.
 void add_one_input(Command& command, record::Inputs& inputs);
 
+// The argument "input" of a command that reads reports.
+void add_report_inputs(Command& command, Words& inputs);
+
 // --variant of commands that show what was measured.
 void add_variant_patterns(Command& command, Words& patterns);
 
@@ -133,10 +134,5 @@ struct Comparing {
   std::optional<double> noise;
 };
 void add_comparing(Command& command, Comparing& target, const char* threshold, const char* noise);
-
-std::set<std::string> measured_variants(const record::Report& report);
-
-// Checks that each pattern of --variant matches one of `measured`, unless that is empty.
-void check_variant_patterns(const Words& patterns, const std::set<std::string>& measured);
 
 }  // namespace nf4bench::cli

@@ -164,4 +164,19 @@ report::NamedReport run_confirmation(const std::string& command, const Compariso
   return report;
 }
 
+void require_baselines(const std::vector<report::NamedReport>& reports) {
+  const std::vector<std::string> faults = find_report_faults({}, reports);
+  if (!faults.empty()) {
+    throw Error(ErrorKind::kInput, "{}; such a report is no baseline", faults.front());
+  }
+  for (const report::NamedReport& named : reports) {
+    for (const record::Measurement& m : named.report.measurements) {
+      if (m.status != record::Status::kFailed && m.status != record::Status::kInvalid) continue;
+      throw Error(ErrorKind::kInput, "{}: {} of {} {}: {}; such a report is no baseline",
+                  escaped(named.name), escaped(m.variant), escaped(m.cell.tensor),
+                  to_string(m.status), escaped(m.reason, 400));
+    }
+  }
+}
+
 }  // namespace nf4bench::compare

@@ -46,4 +46,8 @@ bool has_doubtful_cell(const ComparisonResult& result);
 // by commas. What it prints goes to stderr. Throws Error(kInput) when it fails or writes no report.
 report::NamedReport run_confirmation(const std::string& command, const ComparisonResult& result);
 
+// Throws Error(kInput) for reports that are no baseline: unverified ones, and those with a row that
+// failed, which has no time and would be UNSURE, not INVALID, in every gate to come.
+void require_baselines(const std::vector<report::NamedReport>& reports);
+
 }  // namespace nf4bench::compare

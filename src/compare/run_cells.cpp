@@ -1,11 +1,14 @@
 #include "compare/run_cells.hpp"
 
+#include "base/error.hpp"
+#include "base/nearest_names.hpp"
 #include "base/text.hpp"
 #include "record/leaves.hpp"
 #include "record/samples.hpp"
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +59,23 @@ bool is_selected(const CellKey& key, const std::vector<std::string>& patterns) {
   return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
            return matches_wildcard(pattern, key.variant);
          });
+}
+
+std::set<std::string> measured_variants(const record::Report& report) {
+  std::set<std::string> names;
+  for (const record::Measurement& row : report.measurements) names.insert(row.variant);
+  return names;
+}
+
+void check_patterns(const std::vector<std::string>& patterns,
+                    const std::set<std::string>& measured) {
+  const std::vector<std::string> names(measured.begin(), measured.end());
+  for (const std::string& pattern : patterns) {
+    const auto matches = [&](const std::string& name) { return matches_wildcard(pattern, name); };
+    if (names.empty() || std::ranges::any_of(names, matches)) continue;
+    throw Error(ErrorKind::kUsage, "--variant: \"{}\" is none of those in the reports: {}.{}",
+                escaped(pattern), fmt::join(names, ", "), did_you_mean(pattern, names));
+  }
 }
 
 namespace {

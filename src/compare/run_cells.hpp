@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,12 @@ std::vector<std::vector<std::size_t>> blocks_of(const std::vector<Item>& items, 
 
 // True when the variant matches any of `patterns` (names with * and ?), or there are none.
 bool is_selected(const CellKey& key, const std::vector<std::string>& patterns);
+
+std::set<std::string> measured_variants(const record::Report& report);
+
+// Throws Error(kUsage) when one of `patterns` matches none of `measured`, unless that is empty.
+void check_patterns(const std::vector<std::string>& patterns,
+                    const std::set<std::string>& measured);
 
 // What one run says of one cell. The cost is the time, or the inverse of a ratio, so that more is
 // slower whatever the metric.

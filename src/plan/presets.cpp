@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_names.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 
@@ -241,6 +242,34 @@ std::vector<Preset> make_presets() {
   return all;
 }
 
+text::Columns<PresetLayer> layer_columns() {
+  using Layer = PresetLayer;
+  return {{{.name = "shape (out x in)", .key = "shape"},
+           [](const Layer& each) {
+             return text::Value::Shape{each.out_features, each.in_features};
+           }},
+          {{.name = "tensors", .key = "count"}, &Layer::count},
+          {{.name = "layers", .key = "role"}, &Layer::role}};
+}
+
+std::int64_t tensors_of(const Preset& preset) {
+  std::int64_t tensors = 0;
+  for (const PresetLayer& layer : preset.layers) tensors += layer.count;
+  return tensors;
+}
+
+text::Columns<Preset> preset_columns() {
+  using Preset = Preset;
+  return {{{.name = "preset", .key = "name"}, &Preset::name},
+          {{.name = "shapes"}, [](const Preset& each) { return each.layers.size(); }},
+          {{.name = "tensors"}, tensors_of},
+          {{.name = "model", .key = "summary", .least = 10}, &Preset::summary},
+          {{.key = "layers"}, [](const Preset& each) {
+             return json_rows(text::sheet_of(layer_columns(), each.layers),
+                              json::JsonLayout::kExpanded);
+           }}};
+}
+
 }  // namespace
 
 const std::vector<Preset>& presets() {
@@ -259,6 +288,13 @@ const Preset& find_preset(const std::string& name) {
               "There is no preset \"{}\"; {}: {} (nf4bench list presets shows all)", name,
               nearest.empty() ? "there are" : "did you mean",
               fmt::join(nearest.empty() ? names : nearest, ", "));
+}
+
+text::Sheet sheet_of_presets(const std::string& name, bool is_for_programs) {
+  if (name.empty()) return text::sheet_of(preset_columns(), presets());
+  const Preset& preset = find_preset(name);
+  if (!is_for_programs) return text::sheet_of(layer_columns(), preset.layers);
+  return text::sheet_of(preset_columns(), std::vector<Preset>{preset});
 }
 
 }  // namespace nf4bench::plan

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "record/geometry.hpp"
+#include "text/sheet.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -42,5 +43,8 @@ const std::vector<Preset>& presets();
 
 // Throws Error(kUsage) with the nearest names when there is no such preset.
 const Preset& find_preset(const std::string& name);
+
+// All presets; of `name` its layers, which for programs are a part of the preset.
+text::Sheet sheet_of_presets(const std::string& name, bool is_for_programs);
 
 }  // namespace nf4bench::plan

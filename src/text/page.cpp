@@ -4,6 +4,7 @@
 #include "base/words.hpp"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace nf4bench::text {
 namespace {
@@ -144,6 +145,15 @@ std::vector<std::string> wrapped(std::string_view text, int line_width, int inde
   }
   if (line.size() > margin.size()) lines.push_back(line);
   return lines;
+}
+
+Style table_style() {
+  return report_style(terminal_of(STDOUT_FILENO));
+}
+
+void show_beside(bool stdout_is_taken, const std::function<std::string(const Style&)>& text_of) {
+  if (!stdout_is_taken) return write_stdout(text_of(table_style()));
+  draw_on_stderr(text_of(report_style(terminal_of(STDERR_FILENO))));
 }
 
 }  // namespace nf4bench::text

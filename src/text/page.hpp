@@ -3,6 +3,7 @@
 #include "base/terminal.hpp"
 #include "text/layout.hpp"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,12 @@ Style listing_style(const Terminal& terminal);
 
 // For a report, which is as wide as a page where there is no terminal.
 Style report_style(const Terminal& terminal);
+
+// For a report on stdout.
+Style table_style();
+
+// Shows what `text_of` makes for a terminal: on stdout, or on stderr where that is taken.
+void show_beside(bool stdout_is_taken, const std::function<std::string(const Style&)>& text_of);
 
 // Collects the lines of a page for a terminal. What a terminal would act on is escaped in each, see
 // printable().

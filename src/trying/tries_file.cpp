@@ -4,6 +4,8 @@
 #include "base/error.hpp"
 #include "base/file_lock.hpp"
 #include "base/input_file.hpp"
+#include "base/output_target.hpp"
+#include "base/output_target.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
@@ -193,6 +195,24 @@ std::string trace_of(const Attempt& attempt) {
   std::string lines;
   for (const TriedCell& cell : attempt.cells) lines += line_of(attempt, &cell);
   return lines;
+}
+
+void check_trace(const std::string& trace, const std::string& file) {
+  if (trace.empty()) return;
+  const auto place_of = [](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  // That of all tries may not be there yet.
+  if (is_stdout(trace) || place_of(trace) == place_of(tries_file_of(file))) {
+    throw Error(ErrorKind::kUsage, "--trace: its lines are added to a file of their own; name one");
+  }
+  check_output({.option = "--trace",
+                .path = trace,
+                .read = {{file, "the kernel"}},
+                .kind = "a trace",
+                .is_of_kind = [](std::string_view beginning) {
+                  return beginning.starts_with("{\"definition\": ");
+                }});
 }
 
 }  // namespace nf4bench::trying

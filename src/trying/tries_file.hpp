@@ -31,4 +31,8 @@ Tries read_tries(const std::filesystem::path& path, const std::string& name);
 // error that is not known is "NaN", and a speedup without a baseline 0, as they write them.
 std::string trace_of(const Attempt& attempt);
 
+// Checks the file that --trace names, where tries of `file` are added to lines of the same kind;
+// any other file stays as it is. Throws Error(kUsage), Error(kOutput).
+void check_trace(const std::string& trace, const std::string& file);
+
 }  // namespace nf4bench::trying

@@ -2,7 +2,7 @@
 
 #include "cli/on_a_terminal.hpp"
 #include "cli/outcome.hpp"
-#include "cli/progress.hpp"
+#include "text/progress.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,10 +94,10 @@ TEST_F(Progress, IsNotShownOnADumbTerminal) {
 }
 
 TEST_F(Progress, IsALineEveryHalfMinuteWhereNothingCanBeOverwritten) {
-  auto now = cli::ProgressLine::Clock::time_point();
+  auto now = text::ProgressLine::Clock::time_point();
   testing::internal::CaptureStderr();
   {
-    cli::ProgressLine line(cli::ProgressMode::kAuto, [&now] { return now; });
+    text::ProgressLine line(text::ProgressMode::kAuto, [&now] { return now; });
     for (int second = 0; second <= 70; ++second) {
       line.update(second / 100.0, "lut");
       now += std::chrono::seconds(1);

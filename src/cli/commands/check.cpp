@@ -2,8 +2,7 @@
 
 #include "base/terminal.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
-#include "cli/report_files.hpp"
+#include "cli/shared_options.hpp"
 #include "text/page.hpp"
 
 #include <algorithm>
@@ -26,9 +25,9 @@ struct Arguments {
 };
 
 ExitCode check_all(const Arguments& arguments) {
-  const std::vector<check::Checked> checked = read_and_check(arguments.inputs).checked;
+  const std::vector<check::Checked> checked = check::read_and_check(arguments.inputs).checked;
   write_stdout(arguments.json ? check::check_json(checked).text + "\n"
-                              : text::terminal(check::check_sheet(checked), table_style()));
+                              : text::terminal(check::check_sheet(checked), text::table_style()));
   const bool is_fine = std::ranges::all_of(checked, &check::Checked::is_plausible);
   return is_fine ? ExitCode::kOk : ExitCode::kGateFailed;
 }

@@ -8,8 +8,10 @@
 #include "compare/gate.hpp"
 #include "compare/history/history.hpp"
 #include "compare/result_text.hpp"
+#include "compare/run_cells.hpp"
 #include "page/page.hpp"
 #include "report/report.hpp"
+#include "text/page.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -104,10 +106,11 @@ Sides read_sides(const Arguments& arguments) {
 compare::ComparisonResult compare_and_confirm(Sides& sides, const Arguments& arguments,
                                               const compare::CompareOptions& options) {
   std::set<std::string> measured;
-  for (const report::NamedReport& each : sides.base) measured.merge(measured_variants(each.report));
+  for (const report::NamedReport& each : sides.base)
+    measured.merge(compare::measured_variants(each.report));
   for (const report::NamedReport& each : sides.fresh)
-    measured.merge(measured_variants(each.report));
-  check_variant_patterns(options.variants, measured);
+    measured.merge(compare::measured_variants(each.report));
+  compare::check_patterns(options.variants, measured);
   compare::ComparisonResult result = compare::compare_reports(sides.base, sides.fresh, options);
   if (arguments.confirm.empty() || !compare::has_doubtful_cell(result)) return result;
   write_stderr(fmt::format("confirming {} SLOWER and {} UNSURE cells\n",
@@ -124,7 +127,7 @@ compare::ComparisonResult compare_and_confirm(Sides& sides, const Arguments& arg
 
 std::string text_of(const compare::ComparisonResult& result, const compare::GateDecision* decision,
                     const std::string& format) {
-  if (format == "table") return compare::comparison_table(result, decision, table_style());
+  if (format == "table") return compare::comparison_table(result, decision, text::table_style());
   if (format == "json") return compare::comparison_json(result, decision);
   const text::Document document = compare::comparison_document(result, decision);
   if (format == "markdown") return text::markdown(document);
@@ -163,23 +166,9 @@ compare::CheckPath baseline_check(const Arguments& arguments, const Context& con
   };
 }
 
-// A row that failed has no time: it would be UNSURE, not INVALID, in every gate to come.
-void refuse_failures(const report::NamedReport& named) {
-  for (const record::Measurement& m : named.report.measurements) {
-    if (m.status != record::Status::kFailed && m.status != record::Status::kInvalid) continue;
-    throw Error(ErrorKind::kInput, "{}: {} of {} {}: {}; such a report is no baseline",
-                escaped(named.name), escaped(m.variant), escaped(m.cell.tensor),
-                to_string(m.status), escaped(m.reason, 400));
-  }
-}
-
 void save(const Arguments& arguments, const std::vector<report::NamedReport>& fresh,
           const compare::CheckPath& check) {
-  const std::vector<std::string> faults = compare::find_report_faults({}, fresh);
-  if (!faults.empty()) {
-    throw Error(ErrorKind::kInput, "{}; such a report is no baseline", faults.front());
-  }
-  for (const report::NamedReport& each : fresh) refuse_failures(each);
+  compare::require_baselines(fresh);
   compare::BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh, check);
   std::set<std::string> devices;
   for (const report::NamedReport& each : fresh) devices.insert(compare::device_key(each.report));

@@ -2,14 +2,14 @@
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
-#include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/examination.hpp"
 #include "operation/operation.hpp"
 #include "report/host.hpp"
+#include "text/page.hpp"
+#include "text/progress.hpp"
 
 #include <fmt/format.h>
 
@@ -73,21 +73,21 @@ ExitCode code_of(const doctor::Diagnosis& diagnosis) {
 }
 
 ExitCode examine_one(const Arguments& arguments) {
-  ProgressLine progress(ProgressMode::kAuto);
+  text::ProgressLine progress(text::ProgressMode::kAuto);
   const auto diagnosis =
       examine(arguments.device, arguments,
               [&](double done, const std::string& what) { progress.update(done, what); });
   progress.clear();
   if (!diagnosis) return say_interrupted();
   write_stdout(arguments.json ? doctor::diagnosis_json(*diagnosis)
-                              : doctor::diagnosis_table(*diagnosis, table_style()));
+                              : doctor::diagnosis_table(*diagnosis, text::table_style()));
   return code_of(*diagnosis);
 }
 
 // One after the other, so that none disturbs another. One that fails leaves the others.
 ExitCode examine_several(const Arguments& arguments) {
   const std::vector<int> indices = device::several_devices(arguments.device);
-  ProgressLine progress(ProgressMode::kAuto);
+  text::ProgressLine progress(text::ProgressMode::kAuto);
   std::vector<doctor::Diagnosis> diagnoses;
   ExitCode worst = ExitCode::kOk;
   for (const int index : indices) {
@@ -117,7 +117,7 @@ ExitCode examine_several(const Arguments& arguments) {
   }
   progress.clear();
   write_stdout(arguments.json ? doctor::devices_json(diagnoses)
-                              : doctor::devices_table(diagnoses, table_style()));
+                              : doctor::devices_table(diagnoses, text::table_style()));
   return worst;
 }
 

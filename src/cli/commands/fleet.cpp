@@ -2,9 +2,9 @@
 
 #include "base/terminal.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
 #include "fleet/ranking_text.hpp"
 #include "page/page.hpp"
+#include "text/page.hpp"
 
 #include <memory>
 
@@ -34,7 +34,7 @@ struct Arguments {
 
 std::string text_of(const fleet::JudgedFleet& judged, const std::string& format) {
   if (format == "json") return fleet::ranking_json(judged);
-  if (format == "table") return fleet::ranking_table(judged, table_style());
+  if (format == "table") return fleet::ranking_table(judged, text::table_style());
   if (format == "markdown") return text::markdown(fleet::ranking_document(judged));
   if (format == "openmetrics") return fleet::ranking_metrics(judged);
   return page::page_text({.title = "fleet: " + fleet::count_text(judged.analyses),

@@ -3,10 +3,11 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
-#include "cli/report_files.hpp"
 #include "cli/shared_options.hpp"
+#include "compare/run_cells.hpp"
 #include "report/report.hpp"
+#include "report/report_folder.hpp"
+#include "text/page.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,12 +50,12 @@ void add_reports(compare::HistoryBuilder& builder, const std::string& input, Rep
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(input, ignored);
   std::size_t skipped = 0;
-  for (const std::string& file : json_files(input)) {
+  for (const std::string& file : report::json_files(input)) {
     try {
       const report::NamedReport report = report::read_report(file);
       builder.add(report);
       ++reports.count;
-      reports.variants.merge(measured_variants(report.report));
+      reports.variants.merge(compare::measured_variants(report.report));
     } catch (const Error& error) {
       if (!is_folder) throw;
       if (++skipped <= kMostNamed) write_stderr(fmt::format("passed over: {}\n", error.what()));
@@ -73,8 +74,8 @@ compare::History history_of(const Arguments& arguments) {
                                    .units = arguments.units});
   Reports reports;
   for (const std::string& input : arguments.inputs) add_reports(builder, input, reports);
-  if (reports.count == 0) throw no_report(arguments.inputs);
-  check_variant_patterns(arguments.comparing.variants, reports.variants);
+  if (reports.count == 0) throw report::no_report(arguments.inputs);
+  compare::check_patterns(arguments.comparing.variants, reports.variants);
   compare::History history = builder.finish();
   if (!history.devices.empty()) return history;
   throw Error(ErrorKind::kInput, "--unit: no report is of a UUID or host \"{}\"",
@@ -90,7 +91,7 @@ ExitCode show(const Arguments& arguments) {
   }
   const compare::Shown shown = arguments.changed ? compare::Shown::kChanged : compare::Shown::kAll;
   write_stdout(arguments.json ? compare::history_json(history)
-                              : compare::history_table(history, shown, table_style()));
+                              : compare::history_table(history, shown, text::table_style()));
   return ExitCode::kOk;
 }
 

@@ -176,41 +176,6 @@ Listing list_all_devices() {
           found.cuda_problem.empty() ? "" : "no CUDA device: " + found.cuda_problem};
 }
 
-text::Columns<plan::PresetLayer> layer_columns() {
-  using Layer = plan::PresetLayer;
-  return {{{.name = "shape (out x in)", .key = "shape"},
-           [](const Layer& each) {
-             return text::Value::Shape{each.out_features, each.in_features};
-           }},
-          {{.name = "tensors", .key = "count"}, &Layer::count},
-          {{.name = "layers", .key = "role"}, &Layer::role}};
-}
-
-std::int64_t tensors_of(const plan::Preset& preset) {
-  std::int64_t tensors = 0;
-  for (const plan::PresetLayer& layer : preset.layers) tensors += layer.count;
-  return tensors;
-}
-
-text::Columns<plan::Preset> preset_columns() {
-  using Preset = plan::Preset;
-  return {{{.name = "preset", .key = "name"}, &Preset::name},
-          {{.name = "shapes"}, [](const Preset& each) { return each.layers.size(); }},
-          {{.name = "tensors"}, tensors_of},
-          {{.name = "model", .key = "summary", .least = 10}, &Preset::summary},
-          {{.key = "layers"}, [](const Preset& each) {
-             return json_rows(text::sheet_of(layer_columns(), each.layers), kLayout);
-           }}};
-}
-
-// The layers of a preset are a part of it for programs, and a table of their own for people.
-Listing list_presets(const Arguments& arguments) {
-  if (arguments.name.empty()) return {text::sheet_of(preset_columns(), plan::presets()), ""};
-  const plan::Preset& preset = plan::find_preset(arguments.name);
-  if (arguments.format != "json") return {text::sheet_of(layer_columns(), preset.layers), ""};
-  return {text::sheet_of(preset_columns(), std::vector<plan::Preset>{preset}), ""};
-}
-
 Listing make_listing(const Arguments& arguments) {
   const bool takes_name = arguments.what == "presets" || arguments.what == "cards";
   if (!takes_name && !arguments.name.empty()) {
@@ -232,7 +197,8 @@ Listing make_listing(const Arguments& arguments) {
     asked.name = arguments.name;
     return {plan::sheet_of_cards(asked), ""};
   }
-  return arguments.what == "devices" ? list_all_devices() : list_presets(arguments);
+  if (arguments.what == "devices") return list_all_devices();
+  return {plan::sheet_of_presets(arguments.name, arguments.format == "json"), ""};
 }
 
 std::string text_of(const text::Sheet& sheet, const std::string& format) {

@@ -3,10 +3,11 @@
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
-#include "cli/report_files.hpp"
+#include "cli/shared_options.hpp"
 #include "fleet/builder.hpp"
 #include "fleet/fleet.hpp"
 #include "report/host.hpp"
+#include "report/report_folder.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -40,10 +41,10 @@ std::vector<std::string> report_paths(const std::vector<std::string>& inputs) {
   std::vector<std::string> paths;
   std::error_code ignored;
   for (const std::string& input : inputs) {
-    std::vector<std::string> files = json_files(input);
+    std::vector<std::string> files = report::json_files(input);
     if (std::filesystem::is_directory(input, ignored)) {
       std::erase_if(files, [](const std::string& file) {
-        return fleet::begins_as_fleet(beginning_of(file));
+        return fleet::begins_as_fleet(report::beginning_of(file));
       });
     }
     paths.insert(paths.end(), files.begin(), files.end());
@@ -76,7 +77,7 @@ ExitCode merge(const Arguments& arguments, const Context& context) {
   }
   if (fleet.groups.empty()) {
     write_stderr(fleet::left_out_text("not read", fleet.unread));
-    throw no_report(arguments.inputs);
+    throw report::no_report(arguments.inputs);
   }
   write_text(target, [&](const json::TextSink& sink) { fleet::write_fleet(fleet, sink); });
   write_stderr(fleet::merge_text(fleet));

@@ -1,4 +1,5 @@
 #include "base/input_file.hpp"
+#include "bench/device_runs.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
@@ -300,7 +301,7 @@ ExitCode run(const Arguments& arguments, const Context& context) {
   if (file.empty() && options.in_turn && !is_of_several) {
     warn("--in-turn changes nothing with one device");
   }
-  return is_of_several ? run_on_several(options) : run_on_one(options, context);
+  return is_of_several ? bench::run_on_several(options) : run_on_one(options, context);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "check/check.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
-#include "cli/report_files.hpp"
 #include "cli/shared_options.hpp"
 #include "compare/run_cells.hpp"
 
@@ -46,7 +46,7 @@ std::string sender_of(const report::NamedReport& report, const Words& inputs) {
   return report.report.host.name;
 }
 
-site::Site site_of(const CheckedReports& all, const Arguments& arguments) {
+site::Site site_of(const check::CheckedReports& all, const Arguments& arguments) {
   std::vector<site::LeftOut> refused;
   std::vector<site::Sent> sent;
   const std::size_t unread = all.checked.size() - all.reports.size();
@@ -76,11 +76,11 @@ site::Site site_of(const CheckedReports& all, const Arguments& arguments) {
 }
 
 // Names what is left out.
-site::Site read_site(const CheckedReports& all, const Arguments& arguments) {
+site::Site read_site(const check::CheckedReports& all, const Arguments& arguments) {
   std::set<std::string> measured;
   for (const report::NamedReport& each : all.reports)
-    measured.merge(measured_variants(each.report));
-  check_variant_patterns(arguments.variants, measured);
+    measured.merge(compare::measured_variants(each.report));
+  compare::check_patterns(arguments.variants, measured);
   site::Site site = site_of(all, arguments);
   for (const site::LeftOut& each : site.left_out) {
     write_stderr(fmt::format("left out: {}: {}\n", escaped(each.report), escaped(each.reason)));
@@ -91,7 +91,7 @@ site::Site read_site(const CheckedReports& all, const Arguments& arguments) {
 }
 
 ExitCode write_site(const Arguments& arguments, const Context& context) {
-  const CheckedReports all = read_and_check(arguments.inputs);
+  const check::CheckedReports all = check::read_and_check(arguments.inputs);
   const site::Site site = read_site(all, arguments);
   if (arguments.output.empty()) {
     write_stdout(site::site_markdown(site));

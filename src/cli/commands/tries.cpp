@@ -1,7 +1,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
+#include "text/page.hpp"
 #include "trying/ranking.hpp"
 #include "trying/tries_file.hpp"
 #include "trying/try_sheet.hpp"
@@ -50,7 +50,7 @@ ExitCode show(const Arguments& arguments) {
                 escaped(path.string()), escaped(arguments.file), escaped(arguments.file));
   }
   write_stdout(arguments.json ? json_lines(tries.attempts)
-                              : trying::ranking_text(tries.attempts, table_style()));
+                              : trying::ranking_text(tries.attempts, text::table_style()));
   return ExitCode::kOk;
 }
 

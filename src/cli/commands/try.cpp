@@ -1,11 +1,12 @@
+#include "base/output_target.hpp"
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
-#include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
 #include "report/host.hpp"
+#include "text/page.hpp"
+#include "text/progress.hpp"
 #include "trying/tries_file.hpp"
 #include "trying/try_file.hpp"
 #include "trying/try_sheet.hpp"
@@ -72,16 +73,17 @@ void show(const trying::Attempt& attempt, const Arguments& arguments) {
   const bool is_on_stdout = !arguments.json.empty();
   if (is_on_stdout) write_stdout(trying::to_json(attempt) + "\n");
   if (arguments.quiet) return;
-  show_beside(is_on_stdout,
-              [&](const text::Style& style) { return trying::to_text(attempt, style); });
+  text::show_beside(is_on_stdout,
+                    [&](const text::Style& style) { return trying::to_text(attempt, style); });
 }
 
 // Shows progress and what the kernel itself writes. What the run says of it the try says, too.
 class RunLines {
  public:
   explicit RunLines(bool is_quiet)
-      : board_({"try"}, is_quiet || !terminal_of(STDERR_FILENO).is_tty ? ProgressMode::kSilent
-                                                                       : ProgressMode::kAuto) {}
+      : board_({"try"}, is_quiet || !terminal_of(STDERR_FILENO).is_tty
+                            ? text::ProgressMode::kSilent
+                            : text::ProgressMode::kAuto) {}
 
   void take(std::string_view bytes) {
     unfinished_ += bytes;
@@ -94,29 +96,9 @@ class RunLines {
   void clear() { board_.clear(); }
 
  private:
-  ProgressBoard board_;
+  text::ProgressBoard board_;
   std::string unfinished_;
 };
-
-// Lines are added to what is one already; any other file stays as it is.
-void check_trace(const Arguments& arguments) {
-  if (arguments.trace.empty()) return;
-  const fs::path tries = trying::tries_file_of(arguments.file);
-  const auto place_of = [](const fs::path& path) {
-    return fs::weakly_canonical(fs::absolute(path));
-  };
-  // That of all tries may not be there yet.
-  if (is_stdout(arguments.trace) || place_of(arguments.trace) == place_of(tries)) {
-    throw Error(ErrorKind::kUsage, "--trace: its lines are added to a file of their own; name one");
-  }
-  check_output({.option = "--trace",
-                .path = arguments.trace,
-                .read = {{arguments.file, "the kernel"}},
-                .kind = "a trace",
-                .is_of_kind = [](std::string_view beginning) {
-                  return beginning.starts_with("{\"definition\": ");
-                }});
-}
 
 ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupted) {
   const fs::path tries = trying::tries_file_of(arguments.file);
@@ -169,7 +151,7 @@ ExitCode run(Arguments arguments) {
   if (arguments.options.shapes.empty()) {
     arguments.options.shapes = {"1024x1024", "4096x4096", "8192x8192"};
   }
-  check_trace(arguments);
+  trying::check_trace(arguments.trace, arguments.file);
   if (!arguments.keep.empty()) make_folder("--keep", arguments.keep);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   if (!arguments.watch) return try_once(arguments, interrupted);

@@ -1,4 +1,4 @@
-#include "cli/progress.hpp"
+#include "text/progress.hpp"
 
 #include "base/text.hpp"
 #include "text/units.hpp"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace nf4bench::cli {
+namespace nf4bench::text {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawEvery{200};
@@ -62,7 +62,7 @@ std::string ProgressLine::text(double fraction, const std::string& what) const {
   std::string left;
   if (fraction >= kLeastFractionForEta) {
     const double elapsed = std::chrono::duration<double>(now_() - started_).count();
-    left = fmt::format(", {} left", text::format_duration(elapsed * (1.0 - fraction) / fraction));
+    left = fmt::format(", {} left", format_duration(elapsed * (1.0 - fraction) / fraction));
   }
   return printable(fmt::format("[{:3.0f} %{}] {}", 100.0 * fraction, left, what));
 }
@@ -142,4 +142,4 @@ void ProgressBoard::erase() {
   is_drawn_ = false;
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::text

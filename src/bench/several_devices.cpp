@@ -1,24 +1,21 @@
+#include "base/output_target.hpp"
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "bench/device_runs.hpp"
-#include "cli/commands/commands.hpp"
-#include "cli/files.hpp"
-#include "cli/progress.hpp"
 #include "compare/compare_reports.hpp"
 #include "device/devices.hpp"
 #include "report/tables.hpp"
 #include "text/page.hpp"
+#include "text/progress.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <system_error>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 namespace {
-
-using bench::DeviceResult;
 
 namespace fs = std::filesystem;
 
@@ -127,7 +124,7 @@ class SeveralDevices {
   ExitCode show_dry_run();
   ExitCode measure_both_ways();
   std::vector<DeviceResult> measure(const Round& round);
-  bench::DeviceRuns devices(const Round& round) const;
+  DeviceRuns devices(const Round& round) const;
   std::vector<std::string> names(const char* word) const;
   void show(const std::string& text) const;
   ExitCode code_of_all(const std::vector<DeviceResult>& results) const;
@@ -154,14 +151,14 @@ std::string folder_in(const std::string& folder, const char* name) {
 
 std::vector<std::string> SeveralDevices::names(const char* word) const {
   std::vector<std::string> all;
-  for (const int index : indices_) all.push_back(bench::device_name(index) + word);
+  for (const int index : indices_) all.push_back(device_name(index) + word);
   return all;
 }
 
 std::vector<DeviceResult> SeveralDevices::measure(const Round& round) {
-  ProgressBoard board(names(round.word),
-                      options_.quiet ? ProgressMode::kSilent : ProgressMode::kAuto);
-  std::vector<DeviceResult> results = bench::measure_devices(
+  text::ProgressBoard board(
+      names(round.word), options_.quiet ? text::ProgressMode::kSilent : text::ProgressMode::kAuto);
+  std::vector<DeviceResult> results = measure_devices(
       devices(round),
       [&board](std::size_t index, std::string_view bytes) { board.take(index, bytes); });
   board.clear();
@@ -184,19 +181,18 @@ void SeveralDevices::show(const std::string& text) const {
 }
 
 ExitCode SeveralDevices::code_of_all(const std::vector<DeviceResult>& results) const {
-  return interruption().value_or(bench::worst_of(results));
+  return interruption().value_or(worst_of(results));
 }
 
 ExitCode SeveralDevices::show_dry_run() {
-  ProgressBoard board(names(""), ProgressMode::kSilent);
+  text::ProgressBoard board(names(""), text::ProgressMode::kSilent);
   std::vector<DeviceResult> results;
   const auto tell = [&board](std::size_t index, std::string_view bytes) {
     board.take(index, bytes);
   };
-  for (const ChildOutcome& outcome :
-       bench::run_devices(devices({.folder = "", .at_once = false}), tell)) {
+  for (const ChildOutcome& outcome : run_devices(devices({.folder = "", .at_once = false}), tell)) {
     write_stdout(results.empty() ? outcome.out : "\n" + outcome.out);
-    results.push_back({.device = "", .code = bench::code_of(outcome)});
+    results.push_back({.device = "", .code = code_of(outcome)});
   }
   return code_of_all(results);
 }
@@ -209,7 +205,7 @@ ExitCode SeveralDevices::measure_both_ways() {
   if (interruption()) return first;
   const std::vector<DeviceResult> alone =
       measure({.folder = folder_in(folder, "alone/"), .at_once = false, .word = " alone"});
-  show(together_table(together, alone, table_style()));
+  show(together_table(together, alone, text::table_style()));
   std::vector<DeviceResult> all = together;
   all.insert(all.end(), alone.begin(), alone.end());
   return code_of_all(all);
@@ -227,9 +223,9 @@ ExitCode SeveralDevices::run() {
   const std::vector<DeviceResult> results =
       measure({.folder = folder, .at_once = !options_.in_turn});
   for (const DeviceResult& each : results) {
-    if (each.report) show(report::to_table(*each.report, table_style()) + "\n");
+    if (each.report) show(report::to_table(*each.report, text::table_style()) + "\n");
   }
-  show(results_table(results, table_style()));
+  show(results_table(results, text::table_style()));
   return code_of_all(results);
 }
 
@@ -239,4 +235,4 @@ ExitCode run_on_several(const record::RunOptions& options) {
   return SeveralDevices(options).run();
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench::cli {
+namespace nf4bench::text {
 
 // Whether progress is shown.
 enum class ProgressMode { kAuto, kSilent };
@@ -86,4 +86,4 @@ class ProgressBoard {
   bool is_drawn_ = false;
 };
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::text
