@@ -5,7 +5,6 @@
 #include "base/file_lock.hpp"
 #include "base/input_file.hpp"
 #include "base/output_target.hpp"
-#include "base/output_target.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
