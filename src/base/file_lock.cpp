@@ -132,14 +132,14 @@ SharedUse::SharedUse(const fs::path& file) {
   if (file_.is_open() && !holds_only(file_.get(), kArrival)) file_ = Descriptor();
   if (!file_.is_open()) return;
   const int failure = lock(file_.get(), LOCK_EX | LOCK_NB);
-  had_company_ = failure == EWOULDBLOCK;
+  had_others_ = failure == EWOULDBLOCK;
   if (failure == 0) empty_quietly(file_.get());
   share(file_.get());
   write_quietly(file_.get(), kArrival);
   arrivals_ = bytes_of(file_.get());
 }
 
-bool SharedUse::got_company() const {
+bool SharedUse::got_others() const {
   return file_.is_open() && bytes_of(file_.get()) > arrivals_;
 }
 

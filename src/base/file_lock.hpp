@@ -63,14 +63,14 @@ class SharedUse {
   explicit SharedUse(const std::filesystem::path& file);
 
   // Others were using it when this process began.
-  bool had_company() const { return had_company_; }
+  bool had_others() const { return had_others_; }
 
   // Others have begun to use it since then, even if they have stopped again.
-  bool got_company() const;
+  bool got_others() const;
 
  private:
   Descriptor file_;
-  bool had_company_ = false;
+  bool had_others_ = false;
   std::int64_t arrivals_ = 0;  // bytes in the file, one for each process since the last was alone
 };
 

@@ -39,7 +39,7 @@ std::vector<std::byte> decode(device::Device& device, const kernels::Variant& va
   std::vector<std::byte> output = workload->output_of(variant);
   const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
   record::Verification comparison = operation::compare_outputs(type, expected, output);
-  if (!comparison.is_exact()) {
+  if (!comparison.passed()) {
     comparison.first_wrong = operation::explain_decoded(tensor, operation::problem_of(tensor, type),
                                                         expected, output, comparison);
     throw Error(ErrorKind::kVerification, "{} decodes {} wrongly on {}: {}; nothing was written",

@@ -54,7 +54,7 @@ Verdict verify_variant(const RunContext& context, const Trial& trial, std::size_
   const std::string peer = selected.variant.traits.peer;
   if (!peer.empty()) context.threads.note_new(peer);
   if (failure) return {record::Status::kFailed, *failure, std::nullopt};
-  if (!comparison.is_exact()) {
+  if (!comparison.passed()) {
     explain(context, trial, caller, comparison);
     return {record::Status::kFailed, context.operation.describe_fault(comparison), comparison};
   }

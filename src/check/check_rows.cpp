@@ -169,7 +169,7 @@ class Rows {
       return;
     }
     const record::Verification& proof = *row.verification;
-    if (!proof.is_exact()) {
+    if (!proof.passed()) {
       add(Code::kUnverified, row,
           fmt::format("has a time, and {} values of its output are wrong", proof.mismatches));
       return;

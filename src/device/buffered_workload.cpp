@@ -312,7 +312,7 @@ Taken BufferedWorkload::take(const Calls& calls, const SampleSpec& spec, const T
   KeptThread thread;
   Taken taken = executor_->sample(calls, spec, truth);
   thread.require_same_mode();
-  const bool is_right = std::ranges::all_of(taken.found, &record::Verification::is_exact);
+  const bool is_right = std::ranges::all_of(taken.found, &record::Verification::passed);
   if (is_right) lay_poison(taken.written, strewn_poison(work_.output_bytes, secret_));
   return taken;
 }
@@ -398,7 +398,7 @@ std::optional<OutputFault> BufferedWorkload::fault_of(const kernels::Variant& va
                                                       const Taken& taken,
                                                       const Expected& expected) {
   for (std::size_t i = 0; i < taken.found.size(); ++i) {
-    if (taken.found[i].is_exact()) continue;
+    if (taken.found[i].passed()) continue;
     OutputFault fault = look_into(variant, taken.written[i], {work_, expected});
     fault.set = static_cast<int>(taken.written[i].set) + 1;
     fault.sets = buffer_sets();
@@ -419,7 +419,7 @@ OutputFault BufferedWorkload::look_into(const kernels::Variant& variant, const W
   for (int look = 0; look < kSecondLooks; ++look) {
     wait_for_others(variant);
     actual = read(output.output, wanted.size());
-    if (work_.judge.on_host(wanted, actual).is_exact()) return {.kind = FaultKind::kLate};
+    if (work_.judge.on_host(wanted, actual).passed()) return {.kind = FaultKind::kLate};
   }
   if (is_of_earlier_content(truth, output.content, actual, changes_)) {
     return {.kind = FaultKind::kStale};

@@ -136,16 +136,16 @@ std::filesystem::path lock_file(const record::DeviceInfo& device) {
 DeviceUse::DeviceUse(const record::DeviceInfo& device)
     : device_(device.id), use_(lock_file(device)) {}
 
-std::string DeviceUse::company_at_start() const {
-  if (!use_.had_company()) return "";
+std::string DeviceUse::others_at_start() const {
+  if (!use_.had_others()) return "";
   return fmt::format(
       "another nf4bench run uses {} already; its times and those of this one are not to be "
       "trusted: wait for it to end",
       device_);
 }
 
-std::string DeviceUse::company_meanwhile() const {
-  if (!use_.got_company()) return "";
+std::string DeviceUse::others_meanwhile() const {
+  if (!use_.got_others()) return "";
   return fmt::format(
       "another nf4bench run began to use {} during this one; the times of both are not to be "
       "trusted",

@@ -74,10 +74,10 @@ class DeviceUse {
   explicit DeviceUse(const record::DeviceInfo& device);
 
   // One line about another run that was there before this one; empty when there was none.
-  std::string company_at_start() const;
+  std::string others_at_start() const;
 
   // The same about one that came meanwhile.
-  std::string company_meanwhile() const;
+  std::string others_meanwhile() const;
 
  private:
   std::string device_;

@@ -204,7 +204,7 @@ record::FirstWrong explain_decoded(const nf4::Nf4Tensor& weight, const kernels::
       wrong_elements(found.first_mismatch.value_or(0), found.compared, [&](std::int64_t i) {
         const auto wanted = value_of(expected, i, size);
         const auto got = value_of(actual, i, size);
-        return !std::ranges::equal(wanted, got) && !compare_outputs(type, wanted, got).is_exact();
+        return !std::ranges::equal(wanted, got) && !compare_outputs(type, wanted, got).passed();
       });
   record::FirstWrong first = first_of(wrong, problem.inputs);
   if (first.pattern == WrongPattern::kOther) first.pattern = pattern_of_decoded(weight, wrong);
@@ -230,7 +230,7 @@ record::FirstWrong explain_product(const nf4::Nf4Tensor&, const kernels::Problem
         const auto index = static_cast<std::size_t>(i);
         return !compare_products(type, std::span(bounds).subspan(index, 1),
                                  value_of(actual, i, nf4::size_in_bytes(type)))
-                    .is_exact();
+                    .passed();
       });
   record::FirstWrong first = first_of(wrong, problem.outputs);
   first.wanted = finite(bounds[static_cast<std::size_t>(first.element)].value);

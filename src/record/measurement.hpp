@@ -125,8 +125,7 @@ struct Measurement {
   std::optional<statistics::Summary> time_s;  // absent unless timed
   std::vector<double> samples_s;              // seconds a call, in the order taken
   std::vector<double> sm_clock_hz;            // per sample; empty where unknown
-  std::optional<SampleDigest> digest;         // in place of samples_s and sm_clock_hz; see
-                                              // sample_digest.hpp
+  std::optional<SampleDigest> digest;         // in place of samples_s and sm_clock_hz
   int launches_per_sample = 0;
   std::optional<StopReason> stopped_by;
   std::int64_t bytes_read = 0;
@@ -139,8 +138,8 @@ struct Measurement {
   std::optional<double> fraction_of_copy;    // bytes_per_s / copy ceiling of the run
   std::optional<double> fraction_of_stream;  // best stream kernel's median of this cell / median
   std::optional<Speedup> speedup;            // absent unless both sides passed
-  std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
-  std::optional<Alone> alone;                     // see company.hpp; absent unless asked for
+  std::optional<std::int64_t> throttled_samples;  // absent without clocks
+  std::optional<Alone> alone;                     // absent unless asked for
   std::optional<Energy> energy;                   // absent unless asked for
   std::optional<Counters> counters{};             // absent unless asked for
   std::optional<HostLoad> load;                   // while the cell was timed; absent where unknown

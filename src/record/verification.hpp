@@ -101,15 +101,17 @@ struct FirstWrong {
 // dequantization a difference in any bit (two NaN are equal), for a matrix product an error that
 // rounding cannot explain.
 struct Verification {
-  std::int64_t compared = 0;                   // elements looked at
-  std::int64_t mismatches = 0;                 // elements that differ
+  std::int64_t compared = 0;    // elements looked at
+  std::int64_t mismatches = 0;  // elements that differ by more than the operation allows
   std::optional<std::int64_t> first_mismatch;  // flat index of the first that differs
   std::uint64_t max_ulp = 0;  // greatest distance in units in the last place of the output type;
                               // a NaN against a number counts as the type's whole range
   std::optional<Accuracy> accuracy = std::nullopt;       // of operations whose outputs are inexact
   std::optional<FirstWrong> first_wrong = std::nullopt;  // as far as somebody looked
   std::optional<FaultKind> fault = std::nullopt;         // of outputs of timed samples
-  bool is_exact() const { return mismatches == 0; }
+
+  // Bit for bit, or where outputs are inexact within the operation's bound.
+  bool passed() const { return mismatches == 0; }
 };
 
 }  // namespace nf4bench::record

@@ -71,7 +71,7 @@ Status status_of(const Measurement& row) {
     case record::Status::kFailed:
       break;
   }
-  if (row.verification && (!row.verification->is_exact() || row.verification->fault)) {
+  if (row.verification && (!row.verification->passed() || row.verification->fault)) {
     return status_of_wrong(row);
   }
   return status_of_reason(row.reason);
@@ -85,9 +85,9 @@ Against against(const Measurement& other, const std::string& name, const Measure
 }
 
 // What stands beside one row of the kernel.
-class Company {
+class Rivals {
  public:
-  Company(const record::Report& report, const Measurement& mine) : report_(report), mine_(mine) {}
+  Rivals(const record::Report& report, const Measurement& mine) : report_(report), mine_(mine) {}
 
   std::optional<Against> fastest() const {
     const Measurement* best = nullptr;
@@ -178,10 +178,10 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
   cell.bytes_per_s = row.bytes_per_s;
   cell.flops_per_s = row.flops_per_s;
   if (row.roof) cell.fraction_of_roof = row.roof->fraction;
-  const Company company(report, row);
-  cell.fastest = company.fastest();
-  cell.baseline = company.baseline();
-  if (!attempt.last.empty()) cell.last = company.last(attempt.last);
+  const Rivals rivals(report, row);
+  cell.fastest = rivals.fastest();
+  cell.baseline = rivals.baseline();
+  if (!attempt.last.empty()) cell.last = rivals.last(attempt.last);
   cell.disturbed = row.load && row.load->disturbed;
   return cell;
 }

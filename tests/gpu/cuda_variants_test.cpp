@@ -30,7 +30,7 @@ class CudaVariants : public GpuTest {
         ASSERT_EQ(workload->unsupported(variant), "") << variant.name;
         const record::Verification comparison = workload->verify(variant, expected);
         EXPECT_EQ(comparison.compared, tensor.elements);
-        EXPECT_TRUE(comparison.is_exact())
+        EXPECT_TRUE(comparison.passed())
             << variant.name << " " << to_string(type) << " " << nf4::shape_to_string(spec.shape)
             << " blocksize " << spec.blocksize << " " << to_string(spec.absmax_kind) << ": "
             << comparison.mismatches << " wrong, first at "
@@ -95,7 +95,7 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
           device_->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
       for (const kernels::Variant& variant :
            operation::dequantize().catalog(device_->info().kind).variants) {
-        EXPECT_TRUE(workload->verify(variant, expected).is_exact())
+        EXPECT_TRUE(workload->verify(variant, expected).passed())
             << variant.name << " " << to_string(type);
       }
     }
@@ -121,7 +121,7 @@ TEST_F(CudaVariants, AreExactInEveryConfiguration) {
                                                  device::UploadPurpose::kVerify);
             const auto expected = nf4::reference_dequantize(tensor, type);
             for (int run = 0; run < 3; ++run) {
-              EXPECT_TRUE(workload->verify(variant, expected).is_exact())
+              EXPECT_TRUE(workload->verify(variant, expected).passed())
                   << variant.name << " " << *config << " " << to_string(type) << " blocksize "
                   << blocksize;
             }

@@ -140,7 +140,7 @@ TEST_F(ProductJudge, TellsClassesApart) {
     const auto workload = one_token(1000);
     const auto found = workload->verify(forging(nf4::to_values(OutputType::kFloat32, values)),
                                         std::as_bytes(std::span(bounds)));
-    EXPECT_EQ(found.is_exact(), off < 2.0f);
+    EXPECT_EQ(found.passed(), off < 2.0f);
     EXPECT_EQ(found.accuracy->weights,
               off == 0.0f ? record::WeightClass::kExact : record::WeightClass::kRounded);
   }
@@ -255,10 +255,10 @@ TEST_F(ProductControls, ThatAreWrittenLateAreSeen) {
       device::UploadPurpose::kTime);
   const device::SampleSpec spec = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
   const kernels::Variant right = test::product_controls().front();
-  EXPECT_TRUE(workload->verify(right, own).is_exact());
+  EXPECT_TRUE(workload->verify(right, own).passed());
   EXPECT_FALSE(workload->judged_sample(right, spec, {own, other}).fault);
   const kernels::Variant late = test::late_product();
-  EXPECT_TRUE(workload->verify(late, own).is_exact());
+  EXPECT_TRUE(workload->verify(late, own).passed());
   const auto fault = workload->judged_sample(late, spec, {own, other}).fault;
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->kind, device::FaultKind::kLate);

@@ -104,7 +104,7 @@ class CpuMatmul : public ::testing::TestWithParam<kernels::Variant> {
       const record::Verification found = product.judge(product.output_of(GetParam()));
       SCOPED_TRACE(::testing::Message() << shape.tokens << "x" << shape.outputs << "x"
                                         << shape.inputs << " " << to_string(type));
-      EXPECT_TRUE(found.is_exact()) << operation::describe_error(found);
+      EXPECT_TRUE(found.passed()) << operation::describe_error(found);
       EXPECT_EQ(found.accuracy->weights, record::WeightClass::kExact);
     }
   }
@@ -136,7 +136,7 @@ TEST_P(CpuMatmul, KnowsAllBlocksizesAndPlainScales) {
                             {.shape = {}, .blocksize = blocksize, .absmax_kind = kind},
                             nf4::OutputType::kBfloat16);
       const record::Verification found = product.judge(product.output_of(GetParam()));
-      EXPECT_TRUE(found.is_exact()) << blocksize << ": " << operation::describe_error(found);
+      EXPECT_TRUE(found.passed()) << blocksize << ": " << operation::describe_error(found);
       EXPECT_EQ(found.accuracy->weights, record::WeightClass::kExact) << blocksize;
     }
   }
@@ -183,7 +183,7 @@ TEST(CpuMatmulSimd, EveryInstructionSetMultipliesWithExactWeights) {
       for (const nf4::OutputType type : nf4::kOutputTypes) {
         const Product product(shape, {}, type);
         const record::Verification found = product.judge(product.output_of(simd));
-        EXPECT_TRUE(found.is_exact()) << shape.tokens << ": " << operation::describe_error(found);
+        EXPECT_TRUE(found.passed()) << shape.tokens << ": " << operation::describe_error(found);
         EXPECT_EQ(found.accuracy->weights, record::WeightClass::kExact) << shape.tokens;
       }
     }

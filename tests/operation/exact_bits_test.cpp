@@ -29,7 +29,7 @@ record::Verification floats(std::uint32_t expected, std::uint32_t actual) {
 TEST(Comparison, EqualBitsAreExact) {
   const std::vector<std::uint16_t> values = {0x0000, 0x8000, 0x3c00, 0x7c00, 0x7fff};
   const record::Verification found = compare(nf4::OutputType::kFloat16, values, values);
-  EXPECT_TRUE(found.is_exact());
+  EXPECT_TRUE(found.passed());
   EXPECT_EQ(found.compared, 5);
   EXPECT_FALSE(found.first_mismatch);
   EXPECT_EQ(found.max_ulp, 0u);
@@ -37,14 +37,14 @@ TEST(Comparison, EqualBitsAreExact) {
 
 TEST(Comparison, NothingIsExact) {
   const record::Verification found = operation::compare_outputs(nf4::OutputType::kFloat32, {}, {});
-  EXPECT_TRUE(found.is_exact());
+  EXPECT_TRUE(found.passed());
   EXPECT_EQ(found.compared, 0);
 }
 
 TEST(Comparison, AnyNanEqualsAnyNan) {
-  EXPECT_TRUE(halves(0x7fff, 0xfe01).is_exact());
-  EXPECT_TRUE(bfloats(0x7fff, 0xffc0).is_exact());
-  EXPECT_TRUE(floats(0x7fffffff, 0xff800001).is_exact());
+  EXPECT_TRUE(halves(0x7fff, 0xfe01).passed());
+  EXPECT_TRUE(bfloats(0x7fff, 0xffc0).passed());
+  EXPECT_TRUE(floats(0x7fffffff, 0xff800001).passed());
 }
 
 TEST(Comparison, ANanAgainstANumberCountsAsTheWholeRange) {
@@ -56,7 +56,7 @@ TEST(Comparison, ANanAgainstANumberCountsAsTheWholeRange) {
 
 // 0x7c01 is NaN in half precision and a number in bfloat16.
 TEST(Comparison, KnowsWhichPatternsAreNan) {
-  EXPECT_TRUE(halves(0x7c01, 0x7c02).is_exact());
+  EXPECT_TRUE(halves(0x7c01, 0x7c02).passed());
   EXPECT_EQ(bfloats(0x7c01, 0x7c02).max_ulp, 1u);
 }
 
@@ -102,7 +102,7 @@ TEST(Comparison, TakesUnalignedBytes) {
   std::memcpy(bytes.data() + 1, bits, sizeof(bits));
   const record::Verification found = operation::compare_outputs(
       nf4::OutputType::kFloat32, std::span(bytes).subspan(1), std::as_bytes(std::span(bits)));
-  EXPECT_TRUE(found.is_exact());
+  EXPECT_TRUE(found.passed());
 }
 
 TEST(Comparison, RefusesDifferentLengths) {

@@ -52,7 +52,7 @@ float scale_at(const nf4::Nf4Tensor& weight, std::int64_t element) {
 record::FirstWrong explained(const nf4::Nf4Tensor& weight, const std::vector<std::byte>& actual) {
   const std::vector<std::byte> expected = nf4::reference_dequantize(weight, kHalf);
   const record::Verification found = operation::compare_outputs(kHalf, expected, actual);
-  EXPECT_FALSE(found.is_exact());
+  EXPECT_FALSE(found.passed());
   return operation::explain_decoded(weight, operation::problem_of(weight, kHalf), expected, actual,
                                     found);
 }

@@ -101,7 +101,7 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
       options.json, report, [&output] { check_output(output); }, text_of);
   const bench::RunEnding ending(report, file, options);
   const device::DeviceUse use(plan.device->info());
-  warn_in(report, use.company_at_start());
+  warn_in(report, use.others_at_start());
   try {
     text::ProgressLine progress(options.quiet ? text::ProgressMode::kSilent
                                               : text::ProgressMode::kAuto);
@@ -120,7 +120,7 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
     ending.break_off(error.what());
     throw;
   }
-  warn_in(report, use.company_meanwhile());
+  warn_in(report, use.others_meanwhile());
   return with_absent_peers(ending.publish(), plan);
 }
 

@@ -251,7 +251,7 @@ Taken CudaExecutor::sample_elsewhere(const Calls& calls, const SampleSpec& spec,
   taken.found = judged(looked_at, *truth);
   for (std::size_t i = 0; i < copied.size(); ++i) {
     const record::Verification& found = taken.found[taken.written.size() + i];
-    if (!found.is_exact()) taken.found[copied[i]] = found;
+    if (!found.passed()) taken.found[copied[i]] = found;
   }
   taken.found.resize(taken.written.size());
   return taken;
