@@ -106,8 +106,7 @@ TEST_F(FileLockTest, OfSharedUseTellsBothSides) {
   const SharedUse first(folder_ / "gpu.lock");
   EXPECT_FALSE(first.had_others());
   EXPECT_FALSE(first.got_others());
-  EXPECT_EQ(in_another_process([&] { return SharedUse(folder_ / "gpu.lock").had_others(); }),
-            true);
+  EXPECT_EQ(in_another_process([&] { return SharedUse(folder_ / "gpu.lock").had_others(); }), true);
   EXPECT_TRUE(first.got_others());
 }
 

@@ -33,8 +33,8 @@ inline const kernels::Variant& find(const peer::Peers& peers, const std::string&
 inline std::string verdict_of(device::Workload& workload, const kernels::Variant& variant,
                               const std::vector<std::byte>& expected) {
   bool is_right = false;
-  const std::string error = error_of(
-      ErrorKind::kDevice, [&] { is_right = workload.verify(variant, expected).passed(); });
+  const std::string error =
+      error_of(ErrorKind::kDevice, [&] { is_right = workload.verify(variant, expected).passed(); });
   return is_right || !error.empty() ? error : "wrong";
 }
 
