@@ -35,14 +35,16 @@ extern "C" {
 
 typedef enum nf4_status {
   NF4_OK = 0,
-  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, a size, a stride, a blocksize or an enumerator
-                                  that cannot be, or a CUDA device that is not current */
+  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, struct_bytes that were not set, a size, a
+                                  stride, a blocksize or an enumerator that cannot be, or a CUDA
+                                  device that is not current */
   NF4_UNSUPPORTED = 2,         /* a valid request that no kernel of this build and device can do */
   NF4_MISALIGNED = 3,          /* a buffer that does not start at a multiple of 16 bytes */
-  NF4_WORKSPACE_TOO_SMALL = 4, /* ask nf4_linear_workspace() */
+  NF4_WORKSPACE_TOO_SMALL = 4, /* ask the function that ends in _workspace */
   NF4_NO_DEVICE = 5,           /* no such device, or a driver that is too old */
   NF4_LAUNCH_FAILED = 6        /* CUDA refused a launch: the stream belongs to another device, a
-                                  device that was described wrongly, or an earlier error */
+                                  device that was described wrongly, or an earlier error; or the
+                                  host has no memory left */
 } nf4_status;
 
 /* What a status means, and what to do. Never null; valid for ever. Enumerators are passed as

@@ -54,7 +54,7 @@ NF4BENCH_HOST_DEVICE inline float activate(const Activation& of, float gate, flo
     case ActivationKind::kRelu2:
       break;
   }
-  return (gate > 0.0f ? gate * gate : gate * 0.0f) * up;
+  return (gate <= 0.0f ? 0.0f : gate * gate) * up;  // NaN stays what it is
 }
 
 }  // namespace nf4bench::kernels

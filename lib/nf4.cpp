@@ -76,19 +76,22 @@ const char* nf4_error_string(std::int32_t status) {
     case NF4_OK:
       return "no error";
     case NF4_INVALID_ARGUMENT:
-      return "invalid argument: a null pointer, a size, a stride, a blocksize or an enumerator "
-             "that cannot be, or a CUDA device that is not current; see nf4.h";
+      return "invalid argument: a null pointer, struct_bytes that were not set, a size, a stride, "
+             "a "
+             "blocksize or an enumerator that cannot be, or a CUDA device that is not current; see "
+             "nf4.h";
     case NF4_UNSUPPORTED:
       return "unsupported: no kernel of this build of libnf4 does that on this device";
     case NF4_MISALIGNED:
       return "misaligned: buffers start at multiples of 16 bytes, the workspace at one of 256";
     case NF4_WORKSPACE_TOO_SMALL:
-      return "workspace too small: nf4_linear_workspace() says how many bytes are needed";
+      return "workspace too small: the function that ends in _workspace says how many bytes are "
+             "needed";
     case NF4_NO_DEVICE:
       return "no such device, or a driver that is older than this build needs";
     case NF4_LAUNCH_FAILED:
-      return "CUDA refused a launch: is the stream of the device, the device described as "
-             "nf4_query_device() does, and has no earlier call failed?";
+      return "the host has no memory left, or CUDA refused a launch: is the stream of the device, "
+             "the device described as nf4_query_device() does, and has no earlier call failed?";
     default:
       return "not an nf4_status";
   }

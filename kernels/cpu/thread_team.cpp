@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
+#include <exception>
 #include <new>
 #include <pthread.h>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -93,6 +94,11 @@ class Team {
 };
 
 Team::Team(int members) : shares_(static_cast<std::size_t>(members)) {
+  // Signals of the program are for its own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  const bool is_blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
   try {
     for (std::size_t member = 1; member < shares_.size(); ++member) {
       awake_.fetch_add(1);
@@ -100,9 +106,10 @@ Team::Team(int members) : shares_(static_cast<std::size_t>(members)) {
       pthread_setname_np(helpers_.back().native_handle(),
                          "nf4 team");  // for whoever looks for others
     }
-  } catch (const std::system_error&) {  // no more threads to be had: those that began do the work
+  } catch (const std::exception&) {  // no more threads, or no memory: those that began do the work
     awake_.fetch_sub(1);
   }
+  if (is_blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Team::~Team() {

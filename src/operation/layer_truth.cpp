@@ -42,7 +42,7 @@ double activate(const Activation& of, double gate, double up) {
     case ActivationKind::kRelu2:
       break;
   }
-  return (gate > 0.0 ? gate * gate : gate * 0.0) * up;
+  return (gate <= 0.0 ? 0.0 : gate * gate) * up;
 }
 
 // An input of the second product, and how far it may be off.

@@ -1,10 +1,13 @@
+#include "activation.hpp"
 #include "catalog.hpp"
 #include "kernels/grouped_case.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace nf4bench::test {
 namespace {
@@ -174,6 +177,21 @@ TEST_P(CpuExperts, ChangesWhatChoseAnExpertWhenThatIsNegated) {
     const double sign = ids[static_cast<std::size_t>(i / sizes.outputs)] == 2 ? -1.0 : 1.0;
     EXPECT_EQ(nf4::value_at(type, after, i), sign * nf4::value_at(type, before, i)) << i;
   }
+}
+
+// A gate that has overflowed is infinite, not nothing.
+TEST(Activation, Relu2CutsWhatIsNegativeAndKeepsNan) {
+  kernels::Activation squared;
+  squared.kind = kernels::ActivationKind::kRelu2;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& [gate, wanted] : {std::pair{-kInfinity, 0.0f},
+                                     {-2.0f, 0.0f},
+                                     {-0.0f, 0.0f},
+                                     {3.0f, 9.0f},
+                                     {kInfinity, kInfinity}}) {
+    EXPECT_EQ(activate(squared, gate, 1.0f), wanted) << gate;
+  }
+  EXPECT_TRUE(std::isnan(activate(squared, std::numeric_limits<float>::quiet_NaN(), 1.0f)));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 LIST = FOLDER / "abi.txt"
+MOST_THREAD_BYTES = 12 * 1024  # most of it CUDA's runtime
 
 
 def symbols(library):
@@ -24,6 +25,13 @@ def symbols(library):
                              env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
     soname = [line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "(SONAME)" in line]
     return [f"SONAME {name}" for name in soname] + [f"symbol {name}" for name in names]
+
+
+def thread_bytes(library):
+    """What of the stack of each thread of a program a library takes that is linked with it."""
+    headers = subprocess.run(["readelf", "-lW", library], check=True, stdout=subprocess.PIPE, text=True,
+                             env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
+    return sum(int(line.split()[5], 16) for line in headers.splitlines() if line.split()[:1] == ["TLS"])
 
 
 def layout(compiler):
@@ -43,6 +51,9 @@ def main():
     if "--update" in sys.argv:
         LIST.write_text("\n".join(found) + "\n")
         return 0
+    if thread_bytes(library) > MOST_THREAD_BYTES:
+        print(f"{thread_bytes(library)} bytes are thread_local: threads with small stacks cannot be started")
+        return 1
     difference = list(difflib.unified_diff(LIST.read_text().splitlines(), found, "abi.txt", "built",
                                            lineterm=""))
     if not difference:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 extern "C" {
@@ -15,21 +16,24 @@ void* __libc_realloc(void* memory, std::size_t bytes);
 
 namespace {
 thread_local int allocations = 0;
+thread_local int left = std::numeric_limits<int>::max();  // until there is no memory any more
+
+bool is_out_of_memory() {
+  ++allocations;
+  return left-- <= 0;
 }
+}  // namespace
 
 // In place of glibc's, for the library as well.
 extern "C" {
 __attribute__((visibility("default"))) void* malloc(std::size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
+  return is_out_of_memory() ? nullptr : __libc_malloc(bytes);
 }
 __attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
+  return is_out_of_memory() ? nullptr : __libc_calloc(count, bytes);
 }
 __attribute__((visibility("default"))) void* realloc(void* memory, std::size_t bytes) {
-  ++allocations;
-  return __libc_realloc(memory, bytes);
+  return is_out_of_memory() ? nullptr : __libc_realloc(memory, bytes);
 }
 }
 
@@ -55,6 +59,20 @@ TEST(Libnf4Allocation, IsOfTheFirstCallAlone) {
       for (int i = 0; i < 3; ++i) call();
       EXPECT_EQ(allocations, before) << threads << " threads, " << tokens << " tokens";
     }
+  }
+}
+
+// Whatever of a team of threads there is no memory for, the work is done.
+TEST(Libnf4Allocation, MayFailWhileThreadsAreMade) {
+  const HostWeight weight(nf4::make_synthetic({.shape = {300, 1030}}));
+  const nf4_weight c = weight.c();
+  const HostBuffer decoded(300 * 1030 * 2);
+  for (int begun = 0; begun < 20; ++begun) {
+    const nf4_device device = cpu_device(5 + begun % 2);  // a team of another size is a new one
+    left = begun;
+    const nf4_status status = nf4_dequantize(&device, &c, NF4_BFLOAT16, decoded.data(), nullptr);
+    left = std::numeric_limits<int>::max();
+    EXPECT_EQ(status, NF4_OK) << begun;
   }
 }
 

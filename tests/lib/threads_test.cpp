@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -80,6 +81,22 @@ TEST(Libnf4Threads, AProgramMayEndWhileAnotherThreadDecodes) {
         },
         testing::ExitedWithCode(7), "");
   }
+}
+
+// Those of the library would end the program if they took a signal that it waits for.
+TEST(Libnf4Threads, LeaveSignalsToTheProgram) {
+  Decoder decoder;
+  ASSERT_EQ(decoder.decode(2), NF4_OK);
+  sigset_t wanted;
+  sigset_t before;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGUSR1);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &wanted, &before), 0);
+  ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
+  int taken = 0;
+  EXPECT_EQ(sigwait(&wanted, &taken), 0);
+  EXPECT_EQ(taken, SIGUSR1);
+  EXPECT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
 }
 
 TEST(Libnf4Threads, AreNotMoreThanTheMachineHasProcessors) {

@@ -94,7 +94,8 @@ HWY_INLINE void add_all_products(ProductScratch& scratch, const ScratchUse& use,
 // Rows and tokens that fit into the scratch.
 template <OutputType kType>
 HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range rows, Range tokens) {
-  ProductScratch& scratch = product_scratch();
+  const ThreadScratch<ProductScratch> own;
+  ProductScratch& scratch = *own;
   const SplitTokens x = {.even = all.even + tokens.first * all.stride,
                          .odd = all.odd + tokens.first * all.stride,
                          .stride = all.stride};
@@ -258,11 +259,6 @@ void split_token(const Job& job, std::int64_t token, float* x) {
 }
 
 }  // namespace
-
-ProductScratch& product_scratch() {
-  thread_local ProductScratch scratch;
-  return scratch;
-}
 
 std::int64_t split_half(std::int64_t inputs) {
   return block_count(inputs, 2 * kCodes) * kCodes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cpu/job_parts.hpp"
+#include "cpu/thread_scratch.hpp"
 #include "variant.hpp"
 
 #include <cstddef>
@@ -51,9 +52,6 @@ struct ScratchUse {
   std::int64_t tokens = 0;
 };
 
-// The calling thread's; one for the code of all instruction sets.
-ProductScratch& product_scratch();
-
 // Fills rows [range.first, range.last) of x, which has one for each token.
 void split_tokens(const Job& job, Range range, float* x);
 
@@ -78,9 +76,6 @@ struct PanelScratch {
   alignas(64) float rows[kPanelInputs][2 * kPanelHalf];
   alignas(64) float sums[kPanelTokens][2 * kPanelHalf];
 };
-
-// As product_scratch().
-PanelScratch& panel_scratch();
 
 // At most 2 * kPanelHalf outputs, for all tokens; `x` as in multiply_rows().
 void multiply_panel(const Job& job, const float* x, Range outputs);

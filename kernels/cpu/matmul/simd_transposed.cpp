@@ -97,7 +97,8 @@ HWY_INLINE void add_panel(PanelScratch& scratch, const ScratchUse& use, const Sp
 template <OutputType kType>
 HWY_INLINE void multiply_panel_tile(const Job& job, const SplitTokens& all, Range outputs,
                                     Range tokens) {
-  PanelScratch& scratch = panel_scratch();
+  const ThreadScratch<PanelScratch> own;
+  PanelScratch& scratch = *own;
   const std::int64_t count = tokens.last - tokens.first;
   std::fill_n(scratch.sums[0], count * 2 * kPanelHalf, 0.0f);
   for (std::int64_t k = 0; k < job.inputs; k += kPanelInputs) {
@@ -163,11 +164,6 @@ HWY_EXPORT(multiply_in_panel);
 HWY_EXPORT(decode_in_panel);
 
 }  // namespace
-
-PanelScratch& panel_scratch() {
-  thread_local PanelScratch scratch;
-  return scratch;
-}
 
 void multiply_panel(const Job& job, const float* x, Range outputs) {
   const std::int64_t half = split_half(job.inputs);

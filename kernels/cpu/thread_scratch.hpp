@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <pthread.h>
+
+namespace nf4bench::kernels::cpu {
+
+// A T of the calling thread, plain data, made when the thread first asks for it. A thread_local
+// variable of this size would be taken from the stack of every thread of a program that is linked
+// with the library. Threads that get no memory take turns with one that is there.
+template <class T>
+class ThreadScratch {
+ public:
+  ThreadScratch() : memory_(of_thread()) {
+    if (memory_ != nullptr) return;
+    static std::mutex turn;
+    static T spare;
+    turn_ = std::unique_lock(turn);
+    memory_ = &spare;
+  }
+
+  T& operator*() const { return *memory_; }
+
+ private:
+  // With the library goes the key: its destructor is the C library's own and may stay.
+  struct Key {
+    pthread_key_t id = 0;
+    bool is_made = pthread_key_create(&id, std::free) == 0;
+    Key() = default;
+    ~Key() {
+      if (is_made) pthread_key_delete(id);
+    }
+    Key(const Key&) = delete;
+    Key& operator=(const Key&) = delete;
+  };
+
+  static T* of_thread() {
+    static const Key key;
+    if (!key.is_made) return nullptr;
+    if (void* const known = pthread_getspecific(key.id)) return static_cast<T*>(known);
+    static_assert(sizeof(T) % alignof(T) == 0);
+    void* const made = std::aligned_alloc(alignof(T), sizeof(T));
+    if (made == nullptr) return nullptr;
+    std::memset(made, 0, sizeof(T));
+    if (pthread_setspecific(key.id, made) == 0) return static_cast<T*>(made);
+    std::free(made);
+    return nullptr;
+  }
+
+  T* memory_;
+  std::unique_lock<std::mutex> turn_;
+};
+
+}  // namespace nf4bench::kernels::cpu
