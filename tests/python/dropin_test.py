@@ -305,6 +305,42 @@ class DropIn(unittest.TestCase):
                                 assert torch.equal(x.grad, y.grad)
             """)
 
+    def test_waits_for_an_import_that_succeeds(self):
+        self.run_code("""
+            import importlib.util, pathlib, bitsandbytes
+            from nf4bench.torch import takeover
+            took, folder = [], pathlib.Path(sys.path[1])
+            for name, code in (("late", "import os; os.environ['READY']"), ("undone", "from nf4bench.torch import takeover"
+                               "; takeover.put_back()")):
+                folder.joinpath(name + ".py").write_text(code)
+                importlib.invalidate_caches()
+                takeover.after_import(name, lambda module: took.append(module.__name__))
+                assert importlib.util.find_spec(name) and name in takeover.awaited
+                if name == "late":
+                    try:
+                        import late
+                    except KeyError:
+                        os.environ["READY"] = "1"
+                    assert name in takeover.awaited
+                importlib.import_module(name)
+                assert took == ["late"] and name not in takeover.awaited
+            """)
+
+    def test_tangents_flow_as_in_bitsandbytes(self):
+        self.run_code("""
+            import bitsandbytes as bnb
+            from torch.autograd import forward_ad
+            layer = bnb.nn.Linear4bit(64, 32, quant_type="nf4", compute_dtype=torch.float32, bias=False).to("cpu")
+            layer.train()
+            values = samples.decoded(layer.weight.data, layer.weight.quant_state, torch.float32)
+            x, tangent = torch.randn(3, 64), torch.randn(3, 64)
+            for grad in (False, True):
+                with torch.set_grad_enabled(grad), forward_ad.dual_level():
+                    dual = forward_ad.make_dual(x, tangent)
+                    for result in (bnb.matmul_4bit(dual, layer.weight.t(), layer.weight.quant_state), layer(dual)):
+                        torch.testing.assert_close(forward_ad.unpack_dual(result).tangent, tangent @ values.t())
+            """)
+
     def test_serves_the_products_of_servers(self):
         self.run_code("""
             import bitsandbytes as bnb, bitsandbytes.functional as F

@@ -211,6 +211,9 @@ class Transformers(unittest.TestCase):
             self.assertEqual(len(self.calls), 1)
             self.assertIn("transformers: NF4_LEAVE names it", dropin.refused)
             self.assertTrue(any("sglang" in each for each in dropin.awaited + dropin.taken))
+        with self.assertLogs("nf4bench", "WARNING") as logged, active(NF4_LEAVE="Transformers,unslot") as dropin:
+            self.assertIn("transformers: NF4_LEAVE names it", dropin.refused)
+        self.assertIn("NF4_LEAVE names unslot, and knows only", logged.output[0])
         with active() as dropin:
             self.assertIn(f"{TABLE}.ALL_EXPERTS_FUNCTIONS['nf4']", dropin.taken)
 

@@ -200,6 +200,7 @@ class GroupedLinear(unittest.TestCase):
                 ("rows of 64", (x[:, :63], ids, weights)), ("rows of 64", (x[None], ids, weights)),
                 ("neither int32", (x, ids.short(), weights)), ("slots of a token", (x, ids[0], weights)),
                 ("3 rows are neither", (x[:3], ids, weights)), ("one a slot", (x, ids, weights[:3])),
+                ("one a slot", (x, ids, weights.t())),
                 ("one a slot", (x, ids, weights.double())), ("float64", (x.double(), ids, weights)),
                 ("ids is on meta", (x, ids.to("meta"), weights)), ("bias is torch.float32", (x.half(), ids, weights)),
                 ("slots of a token", (x, ids[:, :0], None))]:
@@ -212,6 +213,25 @@ class GroupedLinear(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "three dimensions"):
             nf4.Stack(*samples.weight())
         self.assertEqual(nf4.grouped_linear(x[:0], w, ids[:0], weights[:0]).shape, (0, 40))
+
+
+    def test_a_gradient_with_every_default(self):
+        w, values = stack(40, 64, bias=False)
+        x, (ids, _) = torch.randn(4, 64), routing(4, 2)
+        rows, same = x.clone().requires_grad_(), x.clone().requires_grad_()
+        nf4.grouped_linear(rows, w, ids).sum().backward()
+        by_definition(same, values, None, ids, None).sum().backward()
+        torch.testing.assert_close(rows.grad, same.grad)
+
+    def test_tangents_are_refused(self):
+        w, _ = stack(64, 64)
+        x, (ids, weights) = torch.randn(4, 64), routing(4, 2)
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x)
+            for work in (lambda: nf4.grouped_linear(dual, w, ids),
+                         lambda: nf4.experts(dual, ids, weights, w, w, gated=False)):
+                with self.assertRaisesRegex(nf4.UnsupportedWeight, "forward-mode"):
+                    work()
 
 
 class Layer(unittest.TestCase):
@@ -304,6 +324,8 @@ class Layer(unittest.TestCase):
                 ("do not follow", (x, ids, weights, up, down), {"gated": False}),
                 ("'relu' is none of", (x, ids, weights, up, down), {"activation": "relu"}),
                 ("not the 7 tokens", (x.repeat(3, 1), ids, weights, up, down), {}),
+                ("limit is -1.0", (x, ids, weights, up, down), {"limit": -1.0}),
+                ("limit is nan", (x, ids, weights, up, down), {"limit": float("nan")}),
                 ("addend", (x, ids, weights, up, down), {"addend": torch.zeros(3, 2 * I)})]:
             for gradient in (False, True):
                 rows = arguments[0].clone().requires_grad_(gradient)
@@ -312,6 +334,14 @@ class Layer(unittest.TestCase):
 
 
 class Stacks(unittest.TestCase):
+    def test_what_is_empty_or_no_weight(self):
+        w, _ = stack(40, 64)
+        decoded = w.decode(torch.zeros(0, dtype=torch.int64), torch.float16)
+        self.assertEqual((decoded.shape, decoded.dtype), ((0, 40, 64), torch.float16))
+        for layers in ([], [()], [torch.nn.Linear(64, 40)]):
+            with self.assertRaises(nf4.UnsupportedWeight):
+                nf4.Stack.join(layers)
+
     def test_tensors_with_a_row_for_each_expert(self):
         w, values = stack(40, 64, bias=False)
         packed, absmax = w.packed.view(E, -1), w.absmax.view(E, -1)

@@ -54,6 +54,24 @@ class Dequantize(unittest.TestCase):
             self.assertIs(nf4.dequantize(packed, state, out=out), out)
             self.assertTrue(torch.equal(out, expected))
 
+    def test_writes_to_out_are_seen_by_autograd(self):
+        packed, state = samples.weight((48, 64), torch.float32)
+        before, after = samples.arguments(packed, state)
+        for decode in (lambda out: nf4.dequantize(packed, state, out=out),
+                       lambda out: nf4.fast_dequantize(packed, state, out=out),
+                       lambda out: torch.ops.nf4.dequantize_out(*before, out, *after)):
+            out = torch.randn(48, 64)
+            loss = (out * torch.ones(48, 64, requires_grad=True)).sum()
+            decode(out)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                loss.backward()
+            out.requires_grad_()
+            with self.assertRaisesRegex(ValueError, "out must not require one"):
+                decode(out)
+            with torch.no_grad():
+                decode(out)
+            self.assertTrue(torch.equal(out.detach(), samples.decoded(packed, state)))
+
     @for_each(device=samples.DEVICES, storage=(torch.bfloat16, torch.float32))
     def test_any_storage_type(self, device, storage):
         packed, state = samples.weight(device=device)
@@ -337,6 +355,19 @@ class Linear(unittest.TestCase):
             slots = torch.zeros(3, 80)
             nf4.linear(tokens, packed, state, out=slots[:, 16:])
         self.assertTrue(torch.equal(slots[:, 16:], out))
+
+    def test_tangents_flow_through_products(self):
+        packed, state = samples.weight((48, 64), torch.float32)
+        values = samples.decoded(packed, state)
+        tokens, tangent, bias = torch.randn(3, 64), torch.randn(3, 64), torch.randn(48)
+        for work in (lambda x: nf4.linear(x, packed, state), lambda x: nf4.linear(x, packed, state, bias)):
+            result, along = torch.func.jvp(work, (tokens,), (tangent,))
+            torch.testing.assert_close(along, tangent @ values.t())
+            torch.testing.assert_close(result, work(tokens))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(tokens, tangent)
+            with self.assertRaisesRegex(ValueError, "no gradient"):
+                nf4.linear(dual, packed, state, out=torch.empty(3, 48))
 
     def test_tensors_whose_memory_is_not_what_they_hold(self):
         packed, state = samples.weight((32, 64), torch.float32)

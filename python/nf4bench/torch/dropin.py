@@ -16,7 +16,7 @@ from torch import library as registry
 from .. import _library
 from . import expert_layers, functions, kernels, originals
 from .takeover import (LOG, after_import, awaited, devices, is_left, put_back, refused, replace,  # noqa: F401
-                       replace_method, taken, undo)
+                       replace_method, taken, undo, warn_of_unknown)
 from .weights import ALIGNMENT, KINDS, AsPlainTensors, UnsupportedWeight, parts_of, weight_of
 
 CANNOT = (UnsupportedWeight, _library.Nf4Error)
@@ -39,7 +39,7 @@ def activate():
         refused.append(f"everything: {error}")
         LOG.warning("nf4bench leaves bitsandbytes as it is: %s", error)
         return
-    LOG.info("nf4bench %s has taken over: %s", _library.version(), ", ".join(taken) or "nothing")
+    LOG.info("libnf4 %s has taken over: %s", _library.version(), ", ".join(taken) or "nothing")
 
 
 def deactivate():
@@ -64,6 +64,7 @@ def _take_over():
     if not is_left("unsloth"):
         after_import(UNSLOTH, _take_over_unsloth)
     expert_layers.take_over()
+    warn_of_unknown()
 
 
 def _choose_devices():
@@ -120,7 +121,7 @@ def _fits(weight, tokens, bias):
 def _gemm(original):
     def gemm_4bit(A, B, shapeB, absmax, blocksize, quant_type, bias=None, absmax_8bit=None, absmax_code=None,
                   absmax_offset=None):
-        if quant_type == "nf4":
+        if quant_type == "nf4" and not functions.follows_tangents():
             try:
                 if absmax_8bit is None:
                     weight = weight_of((B, absmax, blocksize, tuple(shapeB), None))
@@ -153,7 +154,7 @@ def _dequantize_out(original):
     def dequantize_4bit_out(A, absmax, blocksize, quant_type, shape, dtype, out):
         if quant_type == "nf4" and dtype in KINDS and _can_take(out, shape, dtype, A.device):
             try:
-                kernels.dequantize_into(weight_of((A, absmax, blocksize, tuple(shape), None)), out)
+                kernels.overwrite(out, weight_of((A, absmax, blocksize, tuple(shape), None)))
                 return
             except CANNOT:
                 pass

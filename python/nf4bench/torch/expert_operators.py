@@ -44,17 +44,20 @@ def check_grouped(tokens, shape, ids, weights, bias, device, is_sorted=False, tr
     count, top_k = (tokens.shape[0], 1) if is_sorted else ids.shape
     if tokens.shape[0] != count and tokens.shape[0] != count * top_k:
         raise ValueError(f"{tokens.shape[0]} rows are neither the {count} tokens nor their slots")
-    if weights is not None and (weights.dtype not in KINDS or weights.numel() != count * top_k):
-        raise ValueError(f"weights are {weights.dtype} {list(weights.shape)}, and must be floats, one a slot")
+    shapes = ((count, top_k), (count, top_k, 1), (count * top_k,), (count * top_k, 1))
+    if weights is not None and (weights.dtype not in KINDS or tuple(weights.shape) not in shapes):
+        raise ValueError(f"weights are {weights.dtype} {list(weights.shape)}, and must be floats, one a slot: {[count, top_k]}")
     check_like("bias", bias, (experts, outputs), tokens.dtype, device)
     return (count if combine else count * top_k), outputs
 
 
-def check_layer(tokens, ids, weights, shapes, biases, addend, transposed, activation, gated, device):
+def check_layer(tokens, ids, weights, shapes, biases, addend, transposed, activation, gated, limit, device):
     """As check_grouped(), for a layer: shapes, biases and transposed of both stacks."""
     first = check_grouped(tokens, shapes[0], ids, weights, biases[0], device, transposed=transposed[0])
     if activation not in grouped.ACTIVATIONS:
         raise ValueError(f"activation {activation!r} is none of {', '.join(grouped.ACTIVATIONS)}")
+    if not limit >= 0:  # NaN is neither
+        raise ValueError(f"limit is {limit}, and must be positive, or 0 for none")
     if len(shapes[1]) != 3:
         raise ValueError(f"a stack of experts has three dimensions, and this has the shape {list(shapes[1])}")
     experts, outputs, inputs = grouped.sizes_of(shapes[1], transposed[1])
@@ -92,7 +95,7 @@ def _experts(input, ids, weights, packed, absmax, blocksize, shape, down_packed,
              down_nested_absmax=None, down_nested_map=None, down_nested_offset=None, transposed=False,
              down_transposed=False, activation="silu", gated=True, interleaved=False, alpha=1.702, limit=0.0):
     ways, biases = (transposed, down_transposed), (bias, down_bias)
-    check_layer(input, ids, weights, (shape, down_shape), biases, addend, ways, activation, gated, packed.device)
+    check_layer(input, ids, weights, (shape, down_shape), biases, addend, ways, activation, gated, limit, packed.device)
     up, _up = _weight(packed, absmax, blocksize, shape, (nested_absmax, nested_map, nested_offset))
     down, _down = _weight(down_packed, down_absmax, down_blocksize, down_shape,
                           (down_nested_absmax, down_nested_map, down_nested_offset))
@@ -120,7 +123,7 @@ def _(input, ids, weights, packed, absmax, blocksize, shape, down_packed, down_a
     _check_weight(absmax, blocksize, nested_absmax)
     _check_weight(down_absmax, down_blocksize, down_nested_absmax)
     return input.new_empty(check_layer(input, ids, weights, (shape, down_shape), (bias, down_bias), addend,
-                                       (transposed, down_transposed), activation, gated, packed.device))
+                                       (transposed, down_transposed), activation, gated, limit, packed.device))
 
 
 def _weight_gradient(weights, plain, rows, bias, of_slots, chosen, count):
@@ -154,7 +157,7 @@ def _refuse_absmax(wanted):
 def _keep_grouped(ctx, inputs, output):
     input, packed, absmax, blocksize, shape, ids, weights, bias, *nested, is_sorted, transposed, _ = inputs
     _refuse_absmax(ctx.needs_input_grad[2])
-    rows = input if ctx.needs_input_grad[6] else None
+    rows = input if weights is not None and ctx.needs_input_grad[6] else None
     ctx.save_for_backward(rows, packed, absmax, ids, weights, bias, *nested)
     ctx.stack = blocksize, shape, is_sorted, transposed
     ctx.rows, ctx.slots = input.shape[0], input.shape[0] if is_sorted else ids.numel()
@@ -165,7 +168,9 @@ def _grouped_backward(ctx, grad):
     blocksize, shape, is_sorted, transposed = ctx.stack
     count = shape[0]
     grad_input = grad_weights = grad_bias = None
-    if ctx.needs_input_grad[6] or (bias is not None and ctx.needs_input_grad[7]):
+    # Of arguments at the end that have their defaults PyTorch says nothing there.
+    wants_weights = weights is not None and ctx.needs_input_grad[6]
+    if wants_weights or (bias is not None and ctx.needs_input_grad[7]):
         chosen = grouped.experts_of(ids, ctx.slots, count, is_sorted)
         scale, of_slots = grouped.slot_weights(weights, chosen, count), _of_slots(grad, ctx.slots)
 
@@ -173,7 +178,7 @@ def _grouped_backward(ctx, grad):
         return torch.ops.nf4.grouped_linear(grad, packed, absmax, blocksize, shape, ids, weights, None, *nested,
                                             is_sorted, not transposed, combine)
 
-    if ctx.needs_input_grad[6]:
+    if wants_weights:
         plain = product(None, False).float()
         grad_weights = _weight_gradient(weights, plain, _of_slots(rows, ctx.slots), bias, of_slots, chosen, count)
         if ctx.needs_input_grad[0]:

@@ -4,6 +4,7 @@ import torch
 
 from . import expert_operators, grouped
 from .functions import is_compiling, is_plain, nothing_looks_on
+from .operators import has_tangent
 from .weights import NESTED_BLOCKSIZE, AsPlainTensors, UnsupportedWeight, dtype_of, parts_of, weight_of
 
 _is_grad_enabled = torch.is_grad_enabled
@@ -57,7 +58,9 @@ class Stack:
     def join(cls, layers):
         """A new stack of Linear4bit, one an expert, or tuples of them whose outputs follow each other (gate and up)."""
         rows = [each if isinstance(each, (tuple, list)) else (each,) for each in layers]
-        parts = [[parts_of(layer.weight, layer.weight.quant_state) for layer in row] for row in rows]
+        if not rows or not all(rows):
+            raise UnsupportedWeight("there are no layers to join")
+        parts = [[parts_of(layer.weight, getattr(layer.weight, "quant_state", None)) for layer in row] for row in rows]
         first = parts[0][0]
         outputs = sum(each[3][0] for each in parts[0])
         for each in (each for row in parts for each in row):
@@ -87,6 +90,10 @@ class Stack:
         size = shape[1] * shape[2]
         if size % blocksize:
             raise UnsupportedWeight("experts that share blocks are not decoded one by one")
+        dtype = dtype or self.dtype
+        expert_operators.check_type(dtype)
+        if len(ids) == 0:
+            return packed.new_empty((0, *shape[1:]), dtype=dtype)
         packed = packed.detach().reshape(-1).view(torch.uint8).view(shape[0], -1)[ids]
         blocks = torch.arange(size // blocksize, device=ids.device) + ids.long()[:, None] * (size // blocksize)
         absmax = absmax.reshape(-1)[blocks]
@@ -94,7 +101,7 @@ class Stack:
             outer, mapping, offset = nested
             offset = offset[ids][:, None] if offset.numel() > 1 else offset
             absmax = _decoded_absmax(absmax, mapping, outer[blocks // NESTED_BLOCKSIZE], offset)
-        return torch.ops.nf4.dequantize(packed, absmax, blocksize, (len(ids), *shape[1:]), dtype or self.dtype)
+        return torch.ops.nf4.dequantize(packed, absmax, blocksize, (len(ids), *shape[1:]), dtype)
 
     @property
     def sizes(self):
@@ -122,6 +129,11 @@ def _are_seen_by_nobody(*tensors):
     return all(each is None or (is_plain(each) and not (wants_gradient and each.requires_grad)) for each in tensors)
 
 
+def _refuse_tangents(*tensors):
+    if not is_compiling() and has_tangent(*tensors):
+        raise UnsupportedWeight("forward-mode differentiation does not follow products with a stack of experts")
+
+
 def grouped_linear(tokens, stack, ids, weights=None, sorted=False, combine=False):
     """For each slot s of ids[T, k]: weights[s] (W[ids[s]] x + bias[ids[s]]), [T k, N], x being a row of tokens[T, K]
     or, where there are T k of them, row s. `combine` adds up the slots of each token: [T, N]. Where `sorted`, ids[E]
@@ -135,6 +147,7 @@ def grouped_linear(tokens, stack, ids, weights=None, sorted=False, combine=False
             expert_operators.check_grouped(tokens, stack.shape, ids, weights, stack.bias, weight.device, sorted,
                                            stack.transposed, combine)
             return grouped.grouped_linear(weight, stack.transposed, tokens, ids, weights, stack.bias, sorted, combine)
+    _refuse_tangents(tokens, weights, stack.bias)
     packed, absmax, blocksize, shape, nested = stack.parts
     return torch.ops.nf4.grouped_linear(tokens, packed, absmax, blocksize, shape, ids, weights, stack.bias,
                                         *(nested or (None,) * 3), sorted, stack.transposed, combine)
@@ -154,8 +167,9 @@ def experts(tokens, ids, weights, up, down, activation="silu", gated=True, inter
             ways, biases, first, second = (up.transposed, down.transposed), (up.bias, down.bias), *map(
                 weight_of, (up.parts, down.parts))
             expert_operators.check_layer(tokens, ids, weights, (up.shape, down.shape), biases, addend, ways, activation,
-                                         gated, first.device)
+                                         gated, limit, first.device)
             return expert_operators.run_layer(first, second, tokens, ids, weights, biases, addend, ways, kinds)
+    _refuse_tangents(tokens, weights, up.bias, down.bias, addend)
     (packed, absmax, blocksize, shape, nested), below = up.parts, down.parts
     return torch.ops.nf4.experts(tokens, ids, weights, packed, absmax, blocksize, shape, *below[:4], up.bias, down.bias,
                                  addend, *(nested or (None,) * 3), *(below[4] or (None,) * 3), up.transposed,

@@ -5,12 +5,12 @@ mode of PyTorch is active. Else it goes through the operators of PyTorch, which 
 """
 
 import torch
+from torch.nn.functional import linear as blas_linear
 
 from . import kernels, operators
-from .operators import wants_gradient
+from .operators import follows_tangents, has_tangent, is_compiling, wants_gradient
 from .weights import AsPlainTensors, dtype_of, is_dense, parts_of, weight_of
 
-is_compiling = torch.compiler.is_compiling
 _modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _transforms = torch._C._functorch.peek_interpreter_stack
@@ -20,7 +20,8 @@ _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 
 def nothing_looks_on():
     """Whether a call that PyTorch does not see is missed by nobody; not to be asked while compiling."""
-    return not (_modes() or _function_modes() or _transforms() is not None or _tracing() is not None)
+    return not (_modes() or _function_modes() or _transforms() is not None or _tracing() is not None
+                or follows_tangents())
 
 
 def is_plain(tensor):
@@ -61,8 +62,8 @@ def _decode(parts, quant_state, dtype, out):
 
 
 def linear(tokens, packed, quant_state, bias=None, out=None):
-    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias. Into `out`, if
-    that is given, which may be a slice of a larger tensor; then nothing is differentiable.
+    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias, in both modes. Into
+    `out`, if that is given, which may be a slice of a larger tensor; then nothing is differentiable.
 
     Raises ValueError for what is no NF4 weight, and for tokens, a bias or an `out` that do not fit it.
     """
@@ -75,6 +76,9 @@ def linear(tokens, packed, quant_state, bias=None, out=None):
             operators.check_product(out, tokens, weight.shape)
             return kernels.linear(weight, tokens, bias, out)
     *weight, nested = parts_of(packed, quant_state)
+    if not is_compiling() and has_tangent(tokens, bias):  # which flows through PyTorch's own product alone
+        operators.check_input(tokens, bias, weight[3], packed.device)
+        return blas_linear(tokens, _decode((*weight, nested), quant_state, tokens.dtype, None), bias)
     if out is None:
         return torch.ops.nf4.linear(tokens, *weight, bias, *(nested or ()))
     torch.ops.nf4.linear_out(tokens, *weight, out, bias, *(nested or ()))
@@ -108,7 +112,7 @@ def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
         with AsPlainTensors():
             weight = weight_of(parts_of(W, quant_state))
             operators.check_type(dtype)
-            decoded = kernels.dequantize_into(weight, _from_buffer(weight, dtype))
+            decoded = kernels.overwrite(_from_buffer(weight, dtype), weight)
             return decoded.t() if W.shape[0] == 1 else decoded
     if out is not None and out.dtype != dtype:
         raise ValueError(f"out is {out.dtype}, and the weight {dtype}")

@@ -117,6 +117,12 @@ def dequantize_into(weight, output):
     return output
 
 
+def overwrite(output, weight):
+    """dequantize_into() something that autograd may have kept."""
+    increment_version(output)
+    return dequantize_into(weight, output)
+
+
 def dequantize(weight, dtype):
     return dequantize_into(weight, torch.empty(weight.shape, dtype=dtype, device=weight.device))
 

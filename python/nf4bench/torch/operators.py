@@ -6,6 +6,7 @@ codes with nested_absmax, nested_map and nested_offset; blocksize and shape.
 
 import torch
 from torch import library as registry
+from torch.autograd import forward_ad
 
 from . import kernels
 from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedWeight, aligned, is_dense,
@@ -15,6 +16,7 @@ _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
 _NESTED = "Tensor? nested_absmax=None, Tensor? nested_map=None, Tensor? nested_offset=None"
 _LIBRARY = registry.Library("nf4", "DEF")
 _is_grad_enabled = torch.is_grad_enabled
+is_compiling = torch.compiler.is_compiling
 for _schema in (f"dequantize({_WEIGHT}, ScalarType dtype, {_NESTED}) -> Tensor",
                 f"dequantize_out({_WEIGHT}, Tensor(a!) out, {_NESTED}) -> ()",
                 f"linear(Tensor input, {_WEIGHT}, Tensor? bias=None, {_NESTED}) -> Tensor",
@@ -41,6 +43,8 @@ def check_type(dtype):
 def check_output(out, shape, device):
     """Raises ValueError for an `out` that a weight of this shape cannot be decoded to."""
     check_type(out.dtype)
+    if _is_grad_enabled() and out.requires_grad:
+        raise ValueError("a weight that is decoded into out has no gradient: out must not require one")
     if tuple(out.shape) != tuple(shape):
         raise ValueError(f"out has the shape {list(out.shape)}, and the weight {list(shape)}")
     if out.device != device:
@@ -66,6 +70,17 @@ def check_input(tokens, bias, shape, device):
     check_like("bias", bias, (shape[0],), tokens.dtype, device)
 
 
+def follows_tangents():
+    """Whether forward-mode differentiation is under way."""
+    return forward_ad._current_level >= 0
+
+
+def has_tangent(*tensors):
+    """Whether forward-mode differentiation follows one of these; some may be None. Not to be asked while compiling."""
+    return follows_tangents() and any(
+        each is not None and forward_ad.unpack_dual(each).tangent is not None for each in tensors)
+
+
 def wants_gradient(tokens, bias, out=None):
     return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad)
                                    or (out is not None and out.requires_grad))
@@ -73,7 +88,7 @@ def wants_gradient(tokens, bias, out=None):
 
 def check_no_gradient(tokens, bias, out):
     """Raises ValueError where a product that is written into `out` would have to have a gradient."""
-    if wants_gradient(tokens, bias, out):
+    if wants_gradient(tokens, bias, out) or (not is_compiling() and has_tangent(tokens, bias, out)):
         raise ValueError("a product that is written into out has no gradient: nothing may require one")
 
 
@@ -85,7 +100,7 @@ def check_product(out, tokens, shape):
 def decode_into(weight, out):
     """Decodes into any `out` of the right shape, type and device."""
     if is_dense(out) and out.is_contiguous() and out.data_ptr() % ALIGNMENT == 0:
-        kernels.dequantize_into(weight, out)
+        kernels.overwrite(out, weight)
     else:
         out.copy_(kernels.dequantize(weight, out.dtype))
 

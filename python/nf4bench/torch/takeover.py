@@ -21,14 +21,29 @@ def put_back():
         state.clear()
 
 
+_leavable = set()  # names that were asked for
+
+
+def _left():
+    return set(os.environ.get("NF4_LEAVE", "").lower().replace(" ", "").split(",")) - {""}
+
+
 def is_left(name):
     """Whether NF4_LEAVE in the environment, a list with commas, keeps this package away from `name`."""
-    if name not in os.environ.get("NF4_LEAVE", "").replace(" ", "").split(","):
+    _leavable.add(name)
+    if name not in _left():
         return False
     why = f"{name}: NF4_LEAVE names it"
     if why not in refused:  # a package may have several places
         refused.append(why)
     return True
+
+
+def warn_of_unknown():
+    """To be called once all names were asked for."""
+    unknown = sorted(_left() - _leavable)
+    if unknown:
+        LOG.warning("NF4_LEAVE names %s, and knows only %s", ", ".join(unknown), ", ".join(sorted(_leavable)))
 
 
 def may_replace(what, original, strange):
@@ -103,15 +118,16 @@ class _AfterImport:
     def find_spec(self, name, path=None, target=None):
         if name != self.name:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)
             return None
         load = spec.loader.exec_module
 
         def exec_module(module):
             load(module)
+            if self not in sys.meta_path:  # taken back meanwhile
+                return
+            sys.meta_path.remove(self)
             before = len(taken)
             awaited.remove(self.name)
             _take(self.name, self.take)
