@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -172,7 +173,7 @@ std::vector<DeviceResult> SeveralDevices::measure(const Round& round) {
   return results;
 }
 
-bench::DeviceRuns SeveralDevices::devices(const Round& round) const {
+DeviceRuns SeveralDevices::devices(const Round& round) const {
   return {options_, indices_, interrupted_, round.folder, round.at_once};
 }
 
