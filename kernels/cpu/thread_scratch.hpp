@@ -25,30 +25,34 @@ class ThreadScratch {
   T& operator*() const { return *memory_; }
 
  private:
-  // With the library goes the key: its destructor is the C library's own and may stay.
+  // What threads have is freed when they end, and that of the one that unloads the library or ends
+  // the program with the key. Made before any helper thread, so that they end earlier.
   struct Key {
     pthread_key_t id = 0;
     bool is_made = pthread_key_create(&id, std::free) == 0;
     Key() = default;
     ~Key() {
-      if (is_made) pthread_key_delete(id);
+      if (!is_made) return;
+      std::free(pthread_getspecific(id));
+      pthread_key_delete(id);
     }
     Key(const Key&) = delete;
     Key& operator=(const Key&) = delete;
   };
 
   static T* of_thread() {
-    static const Key key;
-    if (!key.is_made) return nullptr;
-    if (void* const known = pthread_getspecific(key.id)) return static_cast<T*>(known);
+    if (!key_.is_made) return nullptr;
+    if (void* const known = pthread_getspecific(key_.id)) return static_cast<T*>(known);
     static_assert(sizeof(T) % alignof(T) == 0);
     void* const made = std::aligned_alloc(alignof(T), sizeof(T));
     if (made == nullptr) return nullptr;
     std::memset(made, 0, sizeof(T));
-    if (pthread_setspecific(key.id, made) == 0) return static_cast<T*>(made);
+    if (pthread_setspecific(key_.id, made) == 0) return static_cast<T*>(made);
     std::free(made);
     return nullptr;
   }
+
+  static inline const Key key_;
 
   T* memory_;
   std::unique_lock<std::mutex> turn_;
