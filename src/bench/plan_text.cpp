@@ -125,11 +125,11 @@ Facts facts_of(const RunPlan& plan, const RunEstimate& estimate) {
     for (const std::string& line : estimate.exclusions) rows.push_back({"", line});
   }
   rows.push_back(
-      {"comparisons",
-       fmt::format("{} outputs of each variant with the reference{}", estimate.verifications,
-                   options.verify == record::VerifyScope::kSampled
-                       ? ", the first 16 Mi elements or 256 Mi multiplications"
-                       : ", every element")});
+      {"comparisons", fmt::format("{} of each variant with the reference{}",
+                                  text::format_count(estimate.verifications, "output"),
+                                  options.verify == record::VerifyScope::kSampled
+                                      ? ", the first 16 Mi elements or 256 Mi multiplications"
+                                      : ", every element")});
   if (device.kind == record::DeviceKind::kCuda) {
     rows.push_back({"device memory", text::format_size(estimate.device_bytes) + " at most"});
   }

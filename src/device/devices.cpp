@@ -115,6 +115,10 @@ void check_device_name(const std::string& word) {
     const bool is_short = !index.empty() && index.size() <= 4;
     if (is_short && index.find_first_not_of("0123456789") == std::string_view::npos) return;
   }
+  if (word.starts_with("gpu")) {
+    throw Error(ErrorKind::kUsage,
+                "--device: \"{}\" is none; a GPU is cuda, or cuda:0 by its number", escaped(word));
+  }
   throw not_one_of("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
 }
 

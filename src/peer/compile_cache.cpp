@@ -42,7 +42,8 @@ fs::path made_folder() {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    throw Error(ErrorKind::kInput, "cannot make {}: {}", escaped(folder.string()), error.message());
+    throw Error(ErrorKind::kInput, "cannot make {}: {}; set XDG_CACHE_HOME to a folder",
+                escaped(folder.string()), error.message());
   }
   return folder;
 }

@@ -7,8 +7,11 @@ namespace nf4bench::peer {
 
 // What one --peer says.
 struct PeerArgument {
-  std::string name;  // its variants are called that, or begin with it
-  std::string path;  // of a shared library, which holds a slash, or of a Python or source file
+  std::string name;      // its variants are called that, or begin with it
+  std::string path;      // of a shared library, which holds a slash, or of a Python or source file
+  std::string source{};  // that the library was compiled from; empty: it was given
+
+  const std::string& given() const { return source.empty() ? path : source; }
 };
 
 // Reads "NAME=PATH" words. Throws Error(kUsage) for anything else, for a library's path without a

@@ -77,6 +77,13 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
   const std::string path = is_source_file(argument.path)
                                ? compiled_library(argument.path, host.compute_capability)
                                : argument.path;
+  for (const char* const ending : {".c", ".cc", ".cxx"}) {
+    if (!path.ends_with(ending)) continue;
+    throw Error(ErrorKind::kInput,
+                "{} is not compiled: of sources .cpp and .cu files are; rename it, or build a "
+                "shared library",
+                escaped(path));
+  }
   if (is_kernel_program(path)) return kernel_variants(path, argument.name, host, strings);
   SharedLibrary library(path);
   std::vector<kernels::Variant> variants;
@@ -85,9 +92,11 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
   } else if (bitsandbytes::is_cuda_library(library) || bitsandbytes::is_cpu_library(library)) {
     variants = bitsandbytes_on(library, argument, host, {argument.name, strings});
   } else {
-    throw Error(ErrorKind::kInput,
-                "{} exports neither nf4bench_peer_v2 nor the functions of bitsandbytes",
-                escaped(argument.path));
+    const bool is_compiled = !argument.source.empty() || is_source_file(argument.path);
+    throw Error(ErrorKind::kInput, "{} exports neither nf4bench_peer_v2 nor {}",
+                escaped(argument.given()),
+                is_compiled ? "a kernel; end it with a line such as NF4BENCH_CPU_DECODE(function)"
+                            : "the functions of bitsandbytes");
   }
   if (!variants.empty()) library.keep();
   return variants;
@@ -105,8 +114,8 @@ std::vector<kernels::Variant> load_here(const PeerArgument& given, const PeerHos
                              strings)
           : load_library(argument, host, strings);
   if (variants.empty()) {
-    throw Error(ErrorKind::kInput, "{} has no variant of {} for {}", escaped(argument.path),
-                host.operation, name_of(host.kind));
+    throw Error(ErrorKind::kInput, "{} has no variant of {} for {}; --operation names another",
+                escaped(argument.given()), host.operation, name_of(host.kind));
   }
   return variants;
 }
@@ -138,6 +147,7 @@ std::vector<kernels::Variant> Peers::load(const PeerArgument& argument, const Pe
   PeerArgument compiled = argument;
   if (is_solution_file(compiled.path)) compiled.path = unpacked_solution(compiled.path).file;
   if (is_source_file(compiled.path)) {
+    compiled.source = argument.path;
     compiled.path = compiled_library(compiled.path, host.compute_capability);
   }
   return remotes_.emplace_back(std::make_unique<Remote>(compiled, host))->variants();

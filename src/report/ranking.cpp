@@ -140,7 +140,7 @@ std::vector<std::string> load_warnings(const record::Report& report) {
   }
   if (disturbed.empty()) return {};
   const std::string stolen =
-      worst.stolen > 0.0
+      worst.stolen >= 0.005
           ? fmt::format(" and the host took {:.0f} % of their time", 100.0 * worst.stolen)
           : std::string();
   std::string busy = record::busy_words(worst, "kept up to");

@@ -233,4 +233,22 @@ std::optional<Attempt> try_file(const Request& request) {
   return attempt;
 }
 
+void check_keep(const std::string& folder, const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path kept = fs::path(folder) / fs::path(file).filename();
+  if (fs::equivalent(kept, file, ignored)) {
+    throw Error(ErrorKind::kUsage, "--keep: \"{}\" has the kernel itself; name another folder",
+                escaped(folder));
+  }
+  if (fs::exists(fs::path(folder) / "compiler.log", ignored)) return;
+  for (const char* const ending : {"", ".s", ".ptx", ".cubin", ".sass"}) {
+    const fs::path file_there = *ending == '\0' ? kept : fs::path(kept).replace_extension(ending);
+    if (!fs::exists(file_there, ignored)) continue;
+    throw Error(ErrorKind::kUsage,
+                "--keep: {} is there, and no --keep wrote it; name another folder",
+                escaped(file_there.string()));
+  }
+}
+
 }  // namespace nf4bench::trying

@@ -40,4 +40,8 @@ void judge(Attempt& attempt, const std::optional<record::Report>& report,
 inline constexpr char kMine[] = "mine";
 inline constexpr char kLast[] = "last";
 
+// Makes sure that nothing but what an earlier --keep wrote is replaced in `folder`. Throws
+// Error(kUsage).
+void check_keep(const std::string& folder, const std::string& file);
+
 }  // namespace nf4bench::trying

@@ -100,6 +100,22 @@ TEST(WrongOutput, KnowsScalesOfTheNextBlockAndOfTheOneBefore) {
   }
 }
 
+TEST(WrongOutput, NamesNoScaleThatFitsOneOrTwoElements) {
+  const nf4::Nf4Tensor weight = weight_of();
+  for (const int count : {1, 2, 3}) {
+    int left = count;  // of elements that are not zero, whose scale shows
+    const auto actual = decoded(
+        weight, [&](std::int64_t i) { return nibble_of(weight, i); },
+        [&](std::int64_t i) {
+          const bool shows =
+              i >= 64 && left > 0 && nf4::codebook_value(nibble_of(weight, i)) != 0.0f;
+          return nf4::block_scale(weight, i / 64 + (shows && left-- > 0 ? 1 : 0));
+        });
+    const bool is_named = explained(weight, actual).pattern == WrongPattern::kOffByABlock;
+    EXPECT_EQ(is_named, count == 3) << count;
+  }
+}
+
 TEST(WrongOutput, KnowsNestedScalesWithoutTheirOffset) {
   const nf4::Nf4Tensor weight = weight_of(nf4::AbsmaxKind::kNested);
   ASSERT_NE(weight.nested_offset, 0.0f);

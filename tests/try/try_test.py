@@ -149,6 +149,40 @@ class Tried(unittest.TestCase):
         for name in ("right_and_fast.cpp", "right_and_fast.s", "compiler.log"):
             self.assertTrue((self.folder / "kept/out" / name).is_file(), name)
 
+    def test_keep_replaces_only_what_it_wrote(self):
+        path = self.copy_of("right_and_fast.cpp", "mine")
+        own = path.with_suffix(".s")
+        for folder in (self.folder / "mine", self.folder / "by_hand"):
+            folder.mkdir(exist_ok=True)
+            by_hand = folder / own.name
+            by_hand.write_text("by hand")
+            result = self.run_program("try", str(path), "--keep", str(folder), *QUICK)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("name another folder", result.stderr)
+            self.assertEqual(by_hand.read_text(), "by hand")
+        for _ in range(2):
+            self.tried(path, "--keep", str(self.folder / "again"))
+
+    def test_a_try_that_cannot_be_kept_is_shown(self):
+        path = self.copy_of("right_and_fast.cpp", "unkept")
+        result = self.run_program("try", str(path), "--json", "-", "-q", "--trace", "/dev/full", *QUICK)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("/dev/full", result.stderr)
+        self.assertEqual(json.loads(result.stdout)["status"], "ok")
+
+    def test_what_a_kernel_prints_is_seen(self):
+        path = self.copy_of("right_and_fast.cpp", "prints")
+        text = path.read_text(encoding="utf-8")
+        path.write_text("#include <cstdio>\n" + re.sub(r"(static int \w+\([^)]*\) {)", r'\1 printf("a line\\n");', text),
+                        encoding="utf-8")
+        result = self.run_program("try", str(path), *QUICK)
+        self.assertIn("a line", result.stderr)
+        self.assertIn("the rest of what it writes is not shown", result.stderr)
+        self.assertNotIn("progress 0", result.stderr)
+        path.write_text('#include <cstdio>\n#include "nf4bench_kernel.h"\nstatic int decode(const nf4bench_peer_job*, void*) {'
+                        'printf("the end\\n"); __builtin_trap(); }\nNF4BENCH_CPU_DECODE(decode)\n', encoding="utf-8")
+        self.assertIn("the end", self.tried(path)["reason"])
+
     def test_a_file_that_is_watched_is_tried_at_each_save(self):
         path = self.copy_of("right_and_fast.cpp", "watched")
         words = [PROGRAM, "try", str(path), "--watch", "--json", "-", "-q", *QUICK]

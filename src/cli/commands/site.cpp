@@ -7,6 +7,7 @@
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
 #include "compare/run_cells.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 
@@ -119,9 +120,11 @@ ExitCode write_site(const Arguments& arguments, const Context& context) {
     target.path = (folder / file.name).string();
     write_text(target, [&](const json::TextSink& sink) { sink(file.text); });
   }
-  write_stderr(fmt::format("wrote {} and a page for each of {} cards, from {} reports\n",
-                           escaped((folder / files.front().name).string()), site.cards.size(),
-                           all.checked.size() - site.left_out.size()));
+  write_stderr(fmt::format(
+      "wrote {} and a page for each of {}, from {}\n",
+      escaped((folder / files.front().name).string()),
+      text::format_count(std::ssize(site.cards), "card"),
+      text::format_count(std::ssize(all.checked) - std::ssize(site.left_out), "report")));
   return ExitCode::kOk;
 }
 

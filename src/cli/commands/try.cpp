@@ -1,6 +1,7 @@
 #include "base/output_target.hpp"
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
@@ -117,9 +118,9 @@ ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupt
   });
   lines.clear();
   if (!attempt) return interruption().value_or(ExitCode::kInterrupted);
+  show(*attempt, arguments);
   trying::append(tries, trying::to_json(*attempt) + '\n');
   if (!arguments.trace.empty()) trying::append(arguments.trace, trying::trace_of(*attempt));
-  show(*attempt, arguments);
   return code_of(attempt->status);
 }
 
@@ -152,7 +153,10 @@ ExitCode run(Arguments arguments) {
     arguments.options.shapes = {"1024x1024", "4096x4096", "8192x8192"};
   }
   trying::check_trace(arguments.trace, arguments.file);
-  if (!arguments.keep.empty()) make_folder("--keep", arguments.keep);
+  if (!arguments.keep.empty()) {
+    trying::check_keep(arguments.keep, arguments.file);
+    make_folder("--keep", arguments.keep);
+  }
   const std::atomic<bool>& interrupted = watch_for_interruption();
   if (!arguments.watch) return try_once(arguments, interrupted);
   while (true) {
@@ -213,8 +217,19 @@ Command try_command() {
               "Also call it once under ncu of Nsight Compute, and say what limits it on a GPU");
   command.group = "Output";
   command
-      .add("--json -", a->json, "Write the try to stdout, as one line; the table moves to stderr")
-      .one_of({"-"});
+      .add(
+          "--json -",
+          [a](const std::string& word) {
+            if (!word.empty() && word != "-") {
+              throw Error(ErrorKind::kUsage,
+                          "--json: a try goes to stdout: --json - > \"{}\"; tries.jsonl beside the "
+                          "kernel keeps all of them",
+                          escaped(word));
+            }
+            a->json = word;
+          },
+          "Write the try to stdout, as one line; the table moves to stderr")
+      .suggests({"-"});
   command.add("--keep FOLDER", a->keep,
               "Keep the source, the compiler's log and the assembly there", kFiles);
   command.add("--trace FILE", a->trace,

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <deque>
 #include <map>
 #include <memory>
@@ -243,7 +244,7 @@ void Guest::load(MessageReader& message, MessageWriter& reply) {
   const auto sharing = message.get<device::Sharing>();
   const std::string introduction = message.text();
   const std::string news = message.text();
-  const PeerArgument argument = {message.text(), message.text()};
+  const PeerArgument argument = {message.text(), message.text(), message.text()};
   PeerHost host;
   host.kind = message.get<record::DeviceKind>();
   host.operation = message.text();
@@ -418,6 +419,8 @@ int serve_peer() {
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
+  // What a kernel prints is a pipe's, which would keep its lines to itself until it ends.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   for (const int fault : {SIGSEGV, SIGBUS}) sigaction(fault, &action, nullptr);
   pthread_atfork(nullptr, nullptr, [] { is_copy = true; });
   Guest().serve();

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace nf4bench::peer {
 namespace {
@@ -232,6 +233,9 @@ void PeerProcess::read_output() {
   const std::int64_t shown = std::clamp<std::int64_t>(kShownOutput - output_bytes_, 0, count);
   write_stderr({bytes.data(), static_cast<std::size_t>(shown)});
   output_bytes_ += count;
+  if (output_bytes_ > kShownOutput && !std::exchange(is_cut_, true)) {
+    write_stderr("\n(the rest of what it writes is not shown)\n");
+  }
   kept_output_.append(bytes.data(), static_cast<std::size_t>(count));
   if (kept_output_.size() > kKeptOutput) kept_output_.erase(0, kept_output_.size() - kKeptOutput);
 }

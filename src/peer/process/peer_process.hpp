@@ -66,6 +66,7 @@ class PeerProcess {
   Descriptor output_;
   std::string kept_output_;
   std::int64_t output_bytes_ = 0;
+  bool is_cut_ = false;  // the output, and that was said
   std::string failure_;
   double processor_seconds_ = 0.0;  // once it has ended
 };

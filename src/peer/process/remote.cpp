@@ -88,7 +88,7 @@ void Remote::start() {
   message.add(Request::kLoad).add(buffers.sharing());
   heard_ = buffers.news(known_);
   message.add(buffers.introduction()).add(heard_);
-  message.add(argument_.name).add(argument_.path);
+  message.add(argument_.name).add(argument_.path).add(argument_.source);
   message.add(host_.kind).add(host_.operation);
   message.add(host_.compute_capability).add(host_.threads);
   const double load_s =
