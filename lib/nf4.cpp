@@ -85,8 +85,8 @@ const char* nf4_error_string(std::int32_t status) {
     case NF4_MISALIGNED:
       return "misaligned: buffers start at multiples of 16 bytes, the workspace at one of 256";
     case NF4_WORKSPACE_TOO_SMALL:
-      return "workspace too small: the function that ends in _workspace says how many bytes are "
-             "needed";
+      return "workspace too small: nf4_linear_workspace(), or what asks so for the function that "
+             "was called, says how many bytes are needed";
     case NF4_NO_DEVICE:
       return "no such device, or a driver that is older than this build needs";
     case NF4_LAUNCH_FAILED:
