@@ -243,13 +243,12 @@ std::vector<Preset> make_presets() {
 }
 
 text::Columns<PresetLayer> layer_columns() {
-  using Layer = PresetLayer;
   return {{{.name = "shape (out x in)", .key = "shape"},
-           [](const Layer& each) {
+           [](const PresetLayer& each) {
              return text::Value::Shape{each.out_features, each.in_features};
            }},
-          {{.name = "tensors", .key = "count"}, &Layer::count},
-          {{.name = "layers", .key = "role"}, &Layer::role}};
+          {{.name = "tensors", .key = "count"}, &PresetLayer::count},
+          {{.name = "layers", .key = "role"}, &PresetLayer::role}};
 }
 
 std::int64_t tensors_of(const Preset& preset) {
@@ -259,7 +258,6 @@ std::int64_t tensors_of(const Preset& preset) {
 }
 
 text::Columns<Preset> preset_columns() {
-  using Preset = Preset;
   return {{{.name = "preset", .key = "name"}, &Preset::name},
           {{.name = "shapes"}, [](const Preset& each) { return each.layers.size(); }},
           {{.name = "tensors"}, tensors_of},
