@@ -44,9 +44,10 @@ def check_grouped(tokens, shape, ids, weights, bias, device, is_sorted=False, tr
     count, top_k = (tokens.shape[0], 1) if is_sorted else ids.shape
     if tokens.shape[0] != count and tokens.shape[0] != count * top_k:
         raise ValueError(f"{tokens.shape[0]} rows are neither the {count} tokens nor their slots")
-    shapes = ((count, top_k), (count, top_k, 1), (count * top_k,), (count * top_k, 1))
-    if weights is not None and (weights.dtype not in KINDS or tuple(weights.shape) not in shapes):
-        raise ValueError(f"weights are {weights.dtype} {list(weights.shape)}, and must be floats, one a slot: {[count, top_k]}")
+    if weights is not None and (weights.dtype not in KINDS or tuple(weights.shape) not in (
+            (count, top_k), (count, top_k, 1), (count * top_k,), (count * top_k, 1))):
+        raise ValueError(f"weights are {weights.dtype} {list(weights.shape)}, and must be floats, one a slot: "
+                         f"{[count, top_k]}")
     check_like("bias", bias, (experts, outputs), tokens.dtype, device)
     return (count if combine else count * top_k), outputs
 
