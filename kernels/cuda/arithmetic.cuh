@@ -2,6 +2,7 @@
 
 // The exact arithmetic of nf4/arithmetic.hpp as device instructions.
 
+#include "cuda/memory.cuh"
 #include "nf4/format.hpp"
 #include "variant.hpp"
 
@@ -37,6 +38,11 @@ __device__ __forceinline__ float block_scale(const Job& job, Index block) {
   } else {
     return __ldg(job.absmax + block);
   }
+}
+
+// Has L2 fetch what a block's scale is made of.
+__device__ __forceinline__ void prefetch_scale(const Job& job, std::int64_t block) {
+  prefetch_l2(job.nested ? static_cast<const void*>(job.absmax_codes + block) : job.absmax + block);
 }
 
 // What codes of nested absmax become scales with: the nested map, in shared memory, and the offset.

@@ -22,16 +22,16 @@
 namespace nf4bench::kernels::cuda {
 namespace {
 
-// With more tokens tensor cores are faster, and with nested scales, whose looking up takes longer
-// than the weights they belong to, with more than one (gpt-oss-20b and Llama 4 on an H200).
-constexpr int kMostTokens = 4;
+// With more tokens tensor cores are faster (gpt-oss-20b and Llama 4 on an H200).
+constexpr int kMostTokens = 8;
+constexpr int kMostNestedTokens = 4;
 constexpr int kMostSlots = 64;  // two for each lane of a warp
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * 32;
 constexpr int kLaneColumns = 16;
 constexpr int kColumns = kLaneColumns * 16;  // of a block
 constexpr int kBlockInputs = kWarps * 2;     // at a time
-constexpr int kMostParts = 4;
+constexpr int kMostParts = 16;
 constexpr int kCopies = 16;  // of the table: reads of eight bytes are those of half a warp at once
 
 struct ColumnPlan {
@@ -42,14 +42,14 @@ struct ColumnPlan {
 };
 
 ColumnPlan plan_columns(const Problem& problem, const DeviceFacts& device) {
-  constexpr int kBlocksAMultiprocessor = 3;
+  // Of one token all blocks find room at once. Of more, some slots are left to others' blocks.
+  const std::int64_t blocks = std::int64_t{problem.tokens == 1 ? 3 : 4} * device.multiprocessors;
   constexpr int kWholeInputs = 64;
   ColumnPlan plan;
   plan.slots = static_cast<int>(slots_of(problem));
   plan.units = static_cast<int>(block_count(problem.outputs, kColumns));
-  const std::int64_t wanted = std::int64_t{kBlocksAMultiprocessor} * device.multiprocessors /
-                              std::max<std::int64_t>(std::int64_t{plan.slots} * plan.units, 1);
-  const std::int64_t parts = std::clamp<std::int64_t>(wanted, 1, kMostParts);
+  const std::int64_t tiles = std::max<std::int64_t>(std::int64_t{plan.slots} * plan.units, 1);
+  const std::int64_t parts = std::clamp<std::int64_t>(blocks / tiles, 1, kMostParts);
   plan.part_inputs = static_cast<int>(
       block_count(block_count(problem.inputs, kWholeInputs), parts) * kWholeInputs);
   plan.parts = static_cast<int>(block_count(problem.inputs, plan.part_inputs));
@@ -99,12 +99,15 @@ class LaneColumns {
   // Beyond the last column that one's neighbours stand in.
   __device__ __forceinline__ LaneColumns(const Job& job, int expert, int column, int first_input,
                                          const int (&slots)[kRows])
-      : job_(job), blocks_an_input_(static_cast<unsigned>(job.outputs) / 64) {
+      : job_(job),
+        packed_step_(std::int64_t{kBlockInputs / 2} * job.outputs),
+        block_step_(kBlockInputs * (static_cast<unsigned>(job.outputs) / 64)),
+        shift_(static_cast<int>(job.block_shift) - 6) {
     const int own_input = first_input + static_cast<int>(threadIdx.x) / 16;
     const std::int64_t input = std::int64_t{expert} * job.inputs + own_input;
     column = min(column, static_cast<int>(job.outputs) - kLaneColumns);
     packed_ = job.packed + (input * job.outputs + column) / 2;
-    block_ = static_cast<unsigned>(input) * blocks_an_input_ + column / 64;
+    block_ = static_cast<unsigned>(input) * (block_step_ / kBlockInputs) + column / 64;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       rows_[r] = static_cast<const std::uint16_t*>(job.input) +
@@ -115,29 +118,9 @@ class LaneColumns {
   // `codes`: the lane's copy of the table.
   __device__ __forceinline__ void multiply(std::uint32_t codes, int inputs) {
     constexpr int kBatch = kRows == 1 ? 6 : 4;  // loads under way at once
-    const int steps = inputs / kBlockInputs;
-    for (int first = 0; first < steps; first += kBatch) {
-      uint2 words[kBatch];
-      float scales[kBatch];
-      std::uint16_t values[kBatch][kRows];
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        if (first + i >= steps) continue;
-        words[i] = __ldg(reinterpret_cast<const uint2*>(packed_));
-        scales[i] = block_scale<kNested>(job_, block_ >> (static_cast<int>(job_.block_shift) - 6));
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          values[i][r] = __ldg(rows_[r]);
-          rows_[r] += kBlockInputs;
-        }
-        packed_ += std::int64_t{kBlockInputs / 2} * job_.outputs;
-        block_ += kBlockInputs * blocks_an_input_;
-      }
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        if (first + i < steps) multiply(codes, words[i], scales[i], values[i]);
-      }
-    }
+    int steps = inputs / kBlockInputs;
+    for (; steps >= kBatch; steps -= kBatch) multiply_batch<kBatch>(codes);
+    for (; steps > 0; --steps) multiply_batch<1>(codes);
   }
 
   // Adds up what the two lanes with the same columns have. to[r][0] is the sum of a slot's first
@@ -161,28 +144,49 @@ class LaneColumns {
   }
 
  private:
+  template <int kBatch>
+  __device__ __forceinline__ void multiply_batch(std::uint32_t codes) {
+    uint2 words[kBatch];
+    float scales[kBatch];
+    std::uint16_t values[kBatch][kRows];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      words[i] = __ldg(reinterpret_cast<const uint2*>(packed_));
+      scales[i] = block_scale<kNested>(job_, block_ >> shift_);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) values[i][r] = __ldg(rows_[r] + i * kBlockInputs);
+      packed_ += packed_step_;
+      block_ += block_step_;
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) rows_[r] += kBatch * kBlockInputs;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) multiply(codes, words[i], scales[i], values[i]);
+  }
+
   __device__ __forceinline__ void multiply(std::uint32_t codes, uint2 words, float scale,
                                            const std::uint16_t (&values)[kRows]) {
     float x[kRows];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) x[r] = widen<kType>(values[r]).x;
+    for (int r = 0; r < kRows; ++r) x[r] = widen<kType>(values[r]).x * scale;
 #pragma unroll
     for (int byte = 0; byte < 8; ++byte) {
       const std::uint32_t word = byte < 4 ? words.x : words.y;
       // A byte's place in the table is 128 times the byte.
       static_assert(sizeof(float2) * kCopies == 128);
       const uint2 pair = load_constant_8(__dp4a(word, 128u << byte % 4 * 8, codes));
-      const float weights[2] = {__uint_as_float(pair.x) * scale, __uint_as_float(pair.y) * scale};
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        sums_[r][byte * 2] = __fmaf_rn(weights[0], x[r], sums_[r][byte * 2]);
-        sums_[r][byte * 2 + 1] = __fmaf_rn(weights[1], x[r], sums_[r][byte * 2 + 1]);
+        sums_[r][byte * 2] = __fmaf_rn(__uint_as_float(pair.x), x[r], sums_[r][byte * 2]);
+        sums_[r][byte * 2 + 1] = __fmaf_rn(__uint_as_float(pair.y), x[r], sums_[r][byte * 2 + 1]);
       }
     }
   }
 
   const Job& job_;
-  unsigned blocks_an_input_;
+  std::int64_t packed_step_;  // from one input of a lane to its next
+  unsigned block_step_;       // the same in blocks
+  int shift_;
   const std::uint8_t* packed_;
   unsigned block_;  // as if all had 64 weights
   const std::uint16_t* rows_[kRows];
@@ -280,8 +284,10 @@ void launch_columns(const Job& job, const Launch& launch) {
 const char* unsupported(const Problem& problem, const DeviceFacts&) {
   if (!problem.transposed) return "needs matrices that lie transposed";
   if (problem.outputs % 64 != 0) return kNeedsWholeBlocks;
-  if (problem.tokens > kMostTokens) return "multiplies up to 4 tokens";
-  if (problem.nested && problem.tokens > 1) return "multiplies one token where scales are nested";
+  if (problem.nested && problem.tokens > kMostNestedTokens) {
+    return "multiplies up to 4 tokens where scales are nested";
+  }
+  if (problem.tokens > kMostTokens) return "multiplies up to 8 tokens";
   if (slots_of(problem) > kMostSlots) return "multiplies up to 64 slots";
   return unsupported_grouped(problem);
 }
@@ -291,7 +297,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts&) {
 Variant experts_grouped_columns() {
   Variant variant;
   variant.name = "grouped_columns";
-  variant.summary = "fused, up to 4 tokens of transposed matrices; a block has 256 columns";
+  variant.summary = "fused, up to 8 tokens of transposed matrices; a block has 256 columns";
   variant.traits.launches = 2;
   variant.traits.inline_ptx = true;
   variant.traits.mirrors = "one token's product, for stacks that lie transposed";

@@ -233,9 +233,7 @@ class TransposedScales {
   __device__ __forceinline__ void prefetch(int input, int column) const {
     input += 2 * Shape::kInputs;
     if (input >= stage_.inputs) return;
-    const unsigned block = stage_.block(job_, input, column);
-    prefetch_l2(job_.nested ? static_cast<const void*>(job_.absmax_codes + block)
-                            : job_.absmax + block);
+    prefetch_scale(job_, stage_.block(job_, input, column));
   }
 
   const Job& job_;

@@ -39,10 +39,7 @@ __device__ __forceinline__ void prefetch_transposed_scales(const Job& job, const
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int input = i * 32 + lane;
-    if (input >= stage.inputs) continue;
-    const unsigned block = stage.block(job, input, 0);
-    prefetch_l2(job.nested ? static_cast<const void*>(job.absmax_codes + block)
-                           : job.absmax + block);
+    if (input < stage.inputs) prefetch_scale(job, stage.block(job, input, 0));
   }
 }
 
