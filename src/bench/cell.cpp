@@ -116,6 +116,8 @@ std::optional<device::Sample> CellTimer::sample(Contender& contender, int launch
     contender.failure = fmt::format("the timer reported {} s for a call", taken.seconds);
   }
   if (!contender.is_running()) return std::nullopt;
+  const double duty = context_.options.duty;
+  if (duty < 1.0) context_.clocks.rest_s(taken.seconds * launches * (1.0 / duty - 1.0));
   return taken;
 }
 

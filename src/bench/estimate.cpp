@@ -192,13 +192,13 @@ void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode lau
   const double turns = timed + std::min(shapes, static_cast<double>(kStreamFinalists));
   const double fewest_samples_s =
       std::max(options.min_samples, static_cast<int>(statistics::kFewestForInterval)) *
-      options.min_sample_s;
+      options.min_sample_s / options.duty;
   result_.least_s += kWarmUpS + timed * std::min(options.max_time_s, fewest_samples_s);
   if (options.measure_energy) {
     result_.least_s += timed * kEnergyBatchS;
     result_.most_s += timed * kMostEnergyBatchS;
   }
-  const double sample_s = std::max(call_s(problem), 2.0 * options.min_sample_s);
+  const double sample_s = std::max(call_s(problem), 2.0 * options.min_sample_s) / options.duty;
   result_.most_s +=
       2.0 * kWarmUpS + turns * options.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
 }

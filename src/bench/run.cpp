@@ -184,6 +184,7 @@ record::Settings settings_of(const record::RunOptions& options) {
           .max_time_s = options.max_time_s,
           .precision = options.precision,
           .min_sample_s = options.min_sample_s,
+          .duty = options.duty,
           .seed = options.seed,
           .verify = options.verify,
           .measure_stream_shapes = options.measure_stream_shapes,

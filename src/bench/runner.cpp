@@ -20,6 +20,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -423,6 +424,10 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
 double steady_clock_s() {
   const std::chrono::duration<double> since = std::chrono::steady_clock::now().time_since_epoch();
   return since.count();
+}
+
+void sleep_s(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceilings,

@@ -26,6 +26,7 @@ struct LoadedTensor {
 
 // Seconds of the machine's steady clock.
 double steady_clock_s();
+void sleep_s(double seconds);
 
 // What the runner tells while it works. All members may be empty.
 struct RunObserver {
@@ -44,6 +45,7 @@ struct RunObserver {
 // What a run reads of the machine besides its device. Tests script it.
 struct Clocks {
   std::function<double()> clock_s = steady_clock_s;  // seconds, for time limits
+  std::function<void(double)> rest_s = sleep_s;
   std::function<device::LoadReading()> read_load = [] { return device::read_load(); };
   device::ThreadWatch threads{};
 };

@@ -67,6 +67,11 @@ std::string rotation_text(const record::Report& report) {
   return is_cold ? fmt::format("{} caches", report.settings.caches_rotated) : "";
 }
 
+// A device that rests between samples keeps clocks that it cannot hold for long.
+std::string duty_text(const record::Report& report) {
+  return fmt::format("{:.3g} %", report.settings.duty * 100.0);
+}
+
 // GPUs that work at the same time share the power and the cooling of their machine.
 std::string together_text(const record::Report& report) {
   const std::optional<int> together = report.settings.together;
@@ -126,6 +131,7 @@ const std::vector<Trait>& traits() {
       {"simd", Matters::kAlways, [](const record::Report& r) { return r.device.simd; }},
       {"build_type", Matters::kAlways, [](const record::Report& r) { return r.tool.build_type; }},
       {"rotation", Matters::kAlways, rotation_text},
+      {"duty", Matters::kForTime, duty_text},
       {"driver", Matters::kForTime, [](const record::Report& r) { return r.device.driver; }},
       {"ecc", Matters::kForTime, [](const record::Report& r) { return switch_text(r.device.ecc); }},
       {"max_sm_clock", Matters::kForTime,

@@ -193,6 +193,7 @@ void fields(Asked& s, F&& f) {
   f("max_time_s", s.max_time_s);
   f("precision", s.precision);
   f("min_sample_s", s.min_sample_s);
+  f("duty", s.duty, kLater);
   f("seed", s.seed);
   f("verify", s.verify);
   f("measure_stream_shapes", s.measure_stream_shapes);

@@ -63,6 +63,7 @@ struct RunOptions {
   double max_time_s = 2.0;     // a measurement: one variant in one cell
   double precision = 0.005;    // wanted relative half-width of the median's interval
   double min_sample_s = 1e-4;  // a sample holds so many launches that it lasts at least this long
+  double duty = 1.0;  // share of the time that the device samples; between samples it rests
   double call_timeout_s = 300.0;  // a call of a variant that takes longer hangs; 0: none does
   VerifyScope verify = VerifyScope::kAll;
   bool measure_stream_shapes = true;  // also time the kernels that only move the bytes
@@ -129,6 +130,7 @@ void fields(Options& o, Visit&& visit) {
   visit("max_time_s", o.max_time_s);
   visit("precision", o.precision);
   visit("min_sample_s", o.min_sample_s);
+  visit("duty", o.duty);
   visit("call_timeout_s", o.call_timeout_s);
   visit("verify", o.verify);
   visit("measure_stream_shapes", o.measure_stream_shapes);

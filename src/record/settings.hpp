@@ -70,7 +70,8 @@ struct Settings {
   double max_time_s = 2.0;     // a measurement: one variant in one cell
   double precision = 0.005;    // wanted relative half-width of the median's interval
   double min_sample_s = 1e-4;  // a sample holds so many launches that it lasts at least this long
-  std::uint64_t seed = 42;     // of the order in which variants take turns
+  double duty = 1.0;        // share of the time that the device samples; between samples it rests
+  std::uint64_t seed = 42;  // of the order in which variants take turns
   VerifyScope verify = VerifyScope::kAll;
   bool measure_stream_shapes = true;              // also time the kernels that only move the bytes
   std::vector<std::int64_t> tokens = {1, 8, 64};  // numbers of tokens that are multiplied with

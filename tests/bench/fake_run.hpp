@@ -78,8 +78,14 @@ struct FakeRun {
         .on_progress = [this](double done,
                               const std::string& what) { progress.emplace_back(done, what); },
         .on_hang = on_hang};
-    const bench::Clocks clocks = {
-        .clock_s = [this] { return device.now_s; }, .read_load = read_load, .threads = threads};
+    const bench::Clocks clocks = {.clock_s = [this] { return device.now_s; },
+                                  .rest_s =
+                                      [this](double seconds) {
+                                        device.now_s += seconds;
+                                        rested_s += seconds;
+                                      },
+                                  .read_load = read_load,
+                                  .threads = threads};
     const operation::Operation operation = device.operation();
     const auto planned = plan::plan_tensors(sources, choice);
     const auto variants = plan::select_variants(device.variants(), patterns);
@@ -106,6 +112,7 @@ struct FakeRun {
   std::function<device::LoadReading()> read_load = [] { return device::LoadReading{}; };
   device::ThreadWatch threads{[] { return std::vector<int>(); }};
 
+  double rested_s = 0.0;  // between samples
   std::vector<record::Measurement> rows;
   std::vector<record::StreamCeiling> streams;
   std::vector<std::pair<double, std::string>> progress;

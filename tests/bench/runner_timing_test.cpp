@@ -203,6 +203,18 @@ TEST(Runner, ThrowsAwayTheFirstMillisecondsOfACell) {
   }
 }
 
+TEST(Runner, RestsBetweenSamples) {
+  FakeRun bench;
+  bench.run();
+  EXPECT_EQ(bench.rested_s, 0.0);
+  FakeRun resting;
+  resting.options.duty = 0.25;
+  resting.run();
+  EXPECT_NEAR(resting.rested_s / resting.device.now_s, 0.75, 0.01);
+  EXPECT_EQ(resting.row("fast").samples_s, bench.row("fast").samples_s);
+  EXPECT_GT(resting.rested_s, 0.0);
+}
+
 TEST(Runner, RunsAVariantAgainstItself) {
   FakeRun bench({"slow", "fast"});
   bench.run({fake_source("a")}, {"slow", "slow"});

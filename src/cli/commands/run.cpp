@@ -218,6 +218,11 @@ void add_sampling_options(Command& command, record::RunOptions& o) {
            "Stop when the median is known to this fraction [=]")
       .between(0, 1);
   command
+      .add("--duty FRACTION", o.duty,
+           "Share of the time that samples take; the device rests in between, and keeps the clocks "
+           "that it has amid lighter work [=]")
+      .between(0.01, 1);
+  command
       .add("--call-timeout SECONDS", o.call_timeout_s,
            "Give up on a call that takes longer, with what there is in the report; 0: never [=]")
       .between(0, kMostSeconds);
