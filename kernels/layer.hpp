@@ -61,17 +61,29 @@ inline bool has_whole_stacks(const Problem& layer) {
          (!up.nested || up.blocks % kNestedBlocksize == 0);
 }
 
+// Whether `product` does the first product of a layer and what stands behind it in one.
+inline bool activates(const Variant& product, Problem up, const Activation& of,
+                      const DeviceFacts& device) {
+  up.group.activates = true;
+  return of.gated && !of.interleaved && why_unsupported(product, up, device) == nullptr;
+}
+
 // Where the parts of a layer's workspace begin, in bytes: what the first product gives at 0.
 struct LayerWorkspace {
+  bool is_activated;  // by the first product
   std::int64_t activated;
   std::int64_t product;
   std::int64_t bytes;
 
   LayerWorkspace(const Variant& of, const Problem& layer, const Launch& launch)
-      : activated(aligned(layer, up_of(layer).outputs)),
-        product(activated + aligned(layer, layer.layer.columns)),
-        bytes(product + std::max(workspace_of(of, up_of(layer), launch),
-                                 workspace_of(of, down_of(layer), launch))) {}
+      : is_activated(activates(of, up_of(layer), activation_of(layer), launch.device)),
+        activated(is_activated ? 0 : aligned(layer, up_of(layer).outputs)),
+        product(activated + aligned(layer, layer.layer.columns)) {
+    Problem up = up_of(layer);
+    up.group.activates = is_activated;
+    bytes =
+        product + std::max(workspace_of(of, up, launch), workspace_of(of, down_of(layer), launch));
+  }
 
  private:
   static std::int64_t aligned(const Problem& layer, std::int64_t columns) {
@@ -97,7 +109,7 @@ inline Job down_of(const Job& layer, std::int64_t prepared) {
   return down;
 }
 
-// `product`, which then does layers, too: one product, `activate`, and the other.
+// `product`, which then does layers, too: one product, `activate` if that does not, and the other.
 inline Variant with_layers(const Variant& product,
                            void (*activate)(const Activation& of, const Launch& launch)) {
   Variant both = product;
@@ -122,8 +134,10 @@ inline Variant with_layers(const Variant& product,
     between.input = up.output = workspace;
     down.input = between.output = workspace + parts.activated;
     up.workspace = down.workspace = workspace + parts.product;
+    up.group.activates = parts.is_activated;
+    up.activation = &between;
     product.launch(up, launch);
-    activate(between, launch);
+    if (!parts.is_activated) activate(between, launch);
     product.launch(down, launch);
   };
   if (!product.prepare) return both;

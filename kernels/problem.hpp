@@ -29,6 +29,8 @@ struct Grouping {
   bool slots_have_rows = false;  // x has a row for each slot, else one for each token
   bool sums_slots = false;       // y has a row for each token, its slots added up, else one a slot
   bool own_offsets = false;      // nested scales have an offset for each expert
+  bool activates =
+      false;  // y has what Job::activation makes of a row's gates and, behind them, ups
 };
 
 // What stands between the two products of an expert.

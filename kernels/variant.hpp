@@ -14,6 +14,8 @@ struct CUstream_st;  // cudaStream_t without the CUDA headers
 
 namespace nf4bench::kernels {
 
+struct Activation;
+
 // A problem with its buffers. Borrowed pointers into memory of the device that runs it; all
 // 256-byte aligned at their start, none padded at their end: a byte past the stated length is
 // another allocation's.
@@ -34,9 +36,10 @@ struct Job : Problem {
   const void* ids = nullptr;
   const void* slot_weights = nullptr;
   OutputType slot_weight_type = OutputType::kFloat32;
-  void* output = nullptr;     // of the size that the operation says
-  void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
-  void* prepared = nullptr;   // what prepared_bytes() asked for; as prepare() left it
+  const Activation* activation = nullptr;  // of one that Grouping::activates, in host memory
+  void* output = nullptr;                  // of the size that the operation says
+  void* workspace = nullptr;               // what workspace_bytes() asked for; contents undefined
+  void* prepared = nullptr;                // what prepared_bytes() asked for; as prepare() left it
 };
 
 // Makes the weight of `job` begin so many whole blocks later, in nested ones whole groups of them.
@@ -64,6 +67,7 @@ struct Traits {
   bool cache_hints = false;  // uses load/store cache operators or eviction policies
   bool persistent = false;   // launches a grid that fits the device and loops
   bool capturable = true;    // its launches can be recorded into a CUDA graph
+  bool activates = false;    // it can do what Grouping::activates says
   // It reads what prepare() made in place of the NF4 weight: a line to compare with, not ranked.
   bool reference_line = false;
   // It defines the operation, in one thread: timed only where somebody names it.
@@ -110,6 +114,7 @@ struct Variant {
 // Why `variant` cannot do `problem` there; null when it can.
 inline const char* why_unsupported(const Variant& variant, const Problem& problem,
                                    const DeviceFacts& device) {
+  if (problem.group.activates && !variant.traits.activates) return "does not activate";
   return variant.unsupported ? variant.unsupported(problem, device) : nullptr;
 }
 

@@ -45,8 +45,9 @@ nf4_status launch(LayerPlan& plan, const nf4_device& device, void* stream) {
   plan.activation.input = workspace;
   plan.activation.output = workspace + plan.activated;
   second.input = plan.activation.output;
+  first.activation = &plan.activation;
   plan.up.variant->launch(first, launch);
-  target.backend->kernels().activate(plan.activation, launch);
+  if (!plan.is_activated) target.backend->kernels().activate(plan.activation, launch);
   plan.down.variant->launch(second, launch);
   return target.backend->result();
 }

@@ -1,5 +1,7 @@
 #include "plan.hpp"
 
+#include "layer.hpp"
+
 #include <algorithm>
 
 namespace nf4bench::lib {
@@ -64,6 +66,9 @@ nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4
   const kernels::OwnKernels& own = plan.up.target.backend->kernels();
   plan.up.variant = own.choose_grouped(first, plan.up.target.facts);
   plan.down.variant = own.choose_grouped(second, plan.up.target.facts);
+  plan.is_activated = plan.up.variant != nullptr &&
+                      activates(*plan.up.variant, first, plan.activation, plan.up.target.facts);
+  first.group.activates = plan.is_activated;
   status = find_workspace(plan.up);
   if (status == NF4_OK) status = find_workspace(plan.down);
   if (status != NF4_OK) return status;
@@ -73,7 +78,7 @@ nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4
     const auto values = static_cast<std::size_t>(slots_of(first) * columns);
     return (values * kernels::size_in_bytes(first.output_type) + 255) / 256 * 256;
   };
-  plan.activated = aligned_bytes(first.outputs);
+  plan.activated = plan.is_activated ? 0 : aligned_bytes(first.outputs);
   plan.products = plan.activated + aligned_bytes(second.inputs);
   plan.workspace_bytes =
       plan.products + std::max(plan.up.workspace_bytes, plan.down.workspace_bytes);

@@ -27,6 +27,7 @@ struct LayerPlan {
   Plan up;
   Plan down;
   kernels::Activation activation;
+  bool is_activated = false;  // by the first product
   // Where parts of the workspace begin, in bytes; that of the products is at its end.
   std::size_t activated = 0;
   std::size_t products = 0;

@@ -4,6 +4,7 @@
 #include "catalog.hpp"
 #include "device/devices.hpp"
 #include "kernels/grouped_case.hpp"
+#include "layer.hpp"
 #include "operation/product_run.hpp"
 #include "own.hpp"
 #include "record/fields.hpp"
@@ -386,38 +387,92 @@ TEST_F(CudaExperts, CountBeyondTwoToThe31) {
   }
 }
 
+// Rows of a multiple of eight, and others.
+void expect_activated(kernels::Activation activation) {
+  const nf4::OutputType type = activation.type;
+  const std::int64_t count = activation.rows * activation.columns;
+  std::vector<double> values(static_cast<std::size_t>(count) * 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = (static_cast<double>(i * 37 % 101) - 50.0) / 12.0;
+  }
+  const std::vector<std::byte> given = nf4::to_values(type, values);
+  values = nf4::to_doubles(type, given);
+  const DeviceBuffer input(given);
+  const DeviceBuffer output(static_cast<std::size_t>(count) * nf4::size_in_bytes(type));
+  activation.input = input.as<void>();
+  activation.output = output.as<void>();
+  kernels::cuda::own_kernels().activate(activation, {.device = device_facts()});
+  check(cudaDeviceSynchronize());
+  const std::vector<double> found = nf4::to_doubles(type, output.read());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::int64_t at = gate_at(activation, static_cast<std::int64_t>(i));
+    const float gate = static_cast<float>(values[static_cast<std::size_t>(at)]);
+    const auto up_at = static_cast<std::size_t>(at + up_step(activation));
+    const float up = activation.gated ? static_cast<float>(values[up_at]) : 1.0f;
+    const double wanted = activate(activation, gate, up);
+    EXPECT_NEAR(found[i], wanted,
+                std::fabs(wanted) * (1.01 * nf4::unit_roundoff(type) + 0x1p-20) + 0x1p-24);
+  }
+}
+
 TEST_F(CudaExperts, ActivateAsTheHostDoes) {
   for (const nf4::OutputType type : nf4::kOutputTypes) {
     for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh,
                             kernels::ActivationKind::kGptOss, kernels::ActivationKind::kRelu2}) {
-      kernels::Activation activation = {.kind = kind, .type = type, .rows = 3, .columns = 77};
-      activation.gated = kind != kernels::ActivationKind::kRelu2;
-      activation.interleaved = kind == kernels::ActivationKind::kGptOss;
-      activation.limit = kind == kernels::ActivationKind::kGptOss ? 2.0f : 0.0f;
-      std::vector<double> values(3 * 77 * 2);
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = (static_cast<double>(i * 37 % 101) - 50.0) / 12.0;
-      }
-      const std::vector<std::byte> given = nf4::to_values(type, values);
-      values = nf4::to_doubles(type, given);
-      const DeviceBuffer input(given);
-      const DeviceBuffer output(3 * 77 * nf4::size_in_bytes(type));
-      activation.input = input.as<void>();
-      activation.output = output.as<void>();
-      kernels::cuda::own_kernels().activate(activation, {.device = device_facts()});
-      check(cudaDeviceSynchronize());
-      const std::vector<double> found = nf4::to_doubles(type, output.read());
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        const std::int64_t at = gate_at(activation, static_cast<std::int64_t>(i));
-        const float gate = static_cast<float>(values[static_cast<std::size_t>(at)]);
-        const auto up_at = static_cast<std::size_t>(at + up_step(activation));
-        const float up = activation.gated ? static_cast<float>(values[up_at]) : 1.0f;
-        const double wanted = activate(activation, gate, up);
-        EXPECT_NEAR(found[i], wanted,
-                    std::fabs(wanted) * (1.01 * nf4::unit_roundoff(type) + 0x1p-20) + 0x1p-24);
+      for (const std::int64_t columns : {77, 88}) {
+        kernels::Activation activation = {
+            .kind = kind, .type = type, .rows = 37, .columns = columns};
+        activation.gated = kind != kernels::ActivationKind::kRelu2;
+        activation.limit = kind == kernels::ActivationKind::kGptOss ? 2.0f : 0.0f;
+        expect_activated(activation);
+        activation.interleaved = activation.gated;
+        expect_activated(activation);
       }
     }
   }
+}
+
+// Columns that no tile divides, a slot without an expert, biases, both activations that have gates
+// before ups.
+TEST_F(CudaExperts, ActivateWithinAProductAsBehindIt) {
+  int found = 0;
+  for (const GroupedSizes& sizes :
+       {GroupedSizes{16, 4, 1, 200, 512}, GroupedSizes{128, 8, 2, 352, 768},
+        GroupedSizes{8, 2, 1, 48, 256}, GroupedSizes{4, 2, 1, 10, 1024}}) {
+    for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh}) {
+      GroupedOptions options = {.type = nf4::OutputType::kBfloat16, .has_bias = true};
+      options.absmax = sizes.tokens == 1 ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
+      std::vector<std::int64_t> ids = even_ids(sizes, 7);
+      ids[1] = -1;
+      const GroupedCase product(sizes, options, ids);
+      DeviceCase on_device(product);
+      const kernels::Activation of = {.kind = kind, .columns = sizes.outputs / 2};
+      for_each_variant(product.problem(), [&](const kernels::Variant& variant) {
+        if (!activates(variant, product.problem(), of, device_facts())) return;
+        ++found;
+        on_device.job().group.activates = false;
+        const auto apart = nf4::to_doubles(options.type, on_device.output_of(variant));
+        on_device.job().group.activates = true;
+        on_device.job().activation = &of;
+        std::vector<std::byte> bytes = on_device.output_of(variant);
+        for (std::size_t i = bytes.size() / 2; i < bytes.size(); ++i) {
+          ASSERT_EQ(bytes[i], std::byte{0xeb}) << variant.name << " beyond its output";
+        }
+        const auto within = nf4::to_doubles(options.type, bytes);
+        for (std::size_t i = 0; i < within.size() / 2; ++i) {
+          const auto at = static_cast<std::size_t>(gate_at(of, static_cast<std::int64_t>(i)));
+          const auto gate = static_cast<float>(apart[at]);
+          const auto up = static_cast<float>(apart[at + static_cast<std::size_t>(up_step(of))]);
+          const double scale = std::fabs(up) * (std::fabs(gate) + 0x1p-20);
+          ASSERT_NEAR(within[i], activate(of, gate, up),
+                      4.0 * nf4::unit_roundoff(options.type) * scale)
+              << variant.name << ' ' << i;
+        }
+      });
+    }
+  }
+  const int capability = device_facts().compute_capability;
+  EXPECT_EQ(found > 0, capability >= 80) << capability;
 }
 
 // As the program runs them, whole layers as well.

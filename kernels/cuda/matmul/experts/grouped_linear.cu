@@ -3,6 +3,7 @@
 // multiprocessors read even where few experts are hit. Nothing is sorted: each warp reads the ids
 // itself.
 
+#include "activation.hpp"
 #include "cuda/dispatch.cuh"
 #include "cuda/matmul/experts/grouped_plan.hpp"
 #include "cuda/matmul/experts/slot_weight.cuh"
@@ -22,11 +23,16 @@ constexpr int kSparse = 8;  // experts for each slot of several tokens
 struct SlotPlan {
   int slots = 0;
   int outputs = 0;     // of a matrix
-  int slot_tiles = 0;  // of its rows
+  int columns = 0;     // of a row of y
+  int slot_tiles = 0;  // of its rows, or of its gates
   int rows = 0;        // of activations
-  // Slots whose tiles of the same rows are one block's: all where they are added up, else one.
+  // Tiles that are one block's: of all slots, the same rows, where they are added up; of gates and
+  // their ups, where these are activated; else one. From one to the next:
   int together = 1;
+  int slot_step = 0;
+  int row_step = 0;
   UnitPlan units;  // of the matrices of all slots, or of one where all slots are together
+  Activation activation;
   float one_by_slot_tiles = 0.0f;
   float one_by_together = 0.0f;
 };
@@ -34,11 +40,16 @@ struct SlotPlan {
 PlannedUnits plan_slots(const Problem& problem, const DeviceFacts& device, SlotPlan& plan) {
   plan.slots = static_cast<int>(slots_of(problem));
   plan.outputs = static_cast<int>(problem.outputs);
-  plan.slot_tiles = count_of(problem.outputs, kBoxRows);
+  plan.columns = problem.group.activates ? plan.outputs / 2 : plan.outputs;
+  plan.slot_tiles = count_of(plan.columns, kBoxRows);
   plan.rows = static_cast<int>(input_rows(problem));
-  plan.together = problem.group.sums_slots ? plan.slots : 1;
+  plan.slot_step = problem.group.sums_slots ? 1 : 0;
+  plan.row_step = problem.group.activates ? plan.columns : 0;
+  if (problem.group.sums_slots) plan.together = plan.slots;
+  if (problem.group.activates) plan.together = 2;
   Problem tall = problem;
-  tall.outputs = std::int64_t{plan.slots} / plan.together * plan.slot_tiles * kBoxRows;
+  tall.outputs =
+      (problem.group.sums_slots ? 1 : std::int64_t{plan.slots}) * plan.slot_tiles * kBoxRows;
   const int boxes = plan.rows * count_of(problem.inputs, kBoxColumns);
   PlannedUnits planned = plan_units(tall, device, {1, 4, 100, plan.together}, [&](int, int units) {
     return VectorLayout(boxes, units).bytes;
@@ -60,8 +71,9 @@ struct SlotTile {
     const int rows = quotient(own_tile, plan.one_by_together);
     const int tile = first_row(rows) / kBoxRows;
     const int slot_among = quotient(tile, plan.one_by_slot_tiles);
-    row = (tile - slot_among * plan.slot_tiles) * kBoxRows;
-    slot = min(slot_among + own_tile - rows * plan.together, plan.slots - 1);
+    const int step = own_tile - rows * plan.together;
+    row = (tile - slot_among * plan.slot_tiles) * kBoxRows + step * plan.row_step;
+    slot = min(slot_among + step * plan.slot_step, plan.slots - 1);
   }
 };
 
@@ -78,8 +90,8 @@ struct OwnSlot {
   }
 };
 
-// Turns what units and lanes of quads have left into outputs: of each slot, or of each token with
-// the sum over its slots, in their order.
+// Turns what units and lanes of quads have left into outputs: of each slot, activated or not, or of
+// each token with the sum over its slots, in their order.
 template <OutputType kType>
 class SlotSums {
  public:
@@ -88,7 +100,7 @@ class SlotSums {
       : job_(job), plan_(plan), own_(own), partials_(partials) {}
 
   __device__ __forceinline__ void finish() const {
-    const bool is_summed = job_.group.sums_slots;
+    const bool is_last = !job_.group.sums_slots && !job_.group.activates;
     const int count = own_tiles(plan_.units) * plan_.together * kBoxRows * kLanes;
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kUnitThreads) {
       const int row = i / kLanes % kBoxRows;
@@ -101,14 +113,34 @@ class SlotSums {
       if (i % kLanes != 0 || n >= plan_.outputs) continue;
       const std::int64_t bias = std::int64_t{max(expert, 0)} * plan_.outputs + n;
       value = expert < 0 ? 0.0f : __fadd_rn(value, bias_of<kType>(job_, bias)) * weight;
-      if (is_summed) {
-        first_partial(tile, row)->x = value;
-      } else {
+      if (is_last) {
         store(at.slot, n, value);
+      } else {
+        first_partial(tile, row)->x = value;
       }
     }
-    if (!is_summed) return;
+    if (is_last) return;
     __syncthreads();
+    job_.group.activates ? activate_tiles() : add_up_slots();
+  }
+
+ private:
+  static constexpr int kLanes = 4;  // a row
+
+  __device__ __forceinline__ void activate_tiles() const {
+    const int count = own_tiles(plan_.units) * kBoxRows;
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kUnitThreads) {
+      const int row = i % kBoxRows;
+      const int tile = i / kBoxRows * 2;
+      const SlotTile at(plan_, tile);
+      const int n = at.row + row;
+      if (n >= plan_.columns) continue;
+      const float gate = first_partial(tile, row)->x;
+      store(at.slot, n, activate(plan_.activation, gate, first_partial(tile + 1, row)->x));
+    }
+  }
+
+  __device__ __forceinline__ void add_up_slots() const {
     const auto tokens = static_cast<int>(job_.tokens);
     const int sums = own_tiles(plan_.units) * tokens * kBoxRows;
     for (int i = static_cast<int>(threadIdx.x); i < sums; i += kUnitThreads) {
@@ -126,9 +158,6 @@ class SlotSums {
       store(token, n, total);
     }
   }
-
- private:
-  static constexpr int kLanes = 4;  // a row
 
   __device__ __forceinline__ float4* first_partial(int tile, int row) const {
     return partials_ + tile * plan_.units.units * kBoxRows + row;
@@ -150,7 +179,7 @@ class SlotSums {
   }
 
   __device__ __forceinline__ void store(int row, int n, float value) const {
-    static_cast<std::uint16_t*>(job_.output)[row * plan_.outputs + n] = round_to<kType>(value);
+    static_cast<std::uint16_t*>(job_.output)[row * plan_.columns + n] = round_to<kType>(value);
   }
 
   const Job& job_;
@@ -251,6 +280,7 @@ void launch_typed(const Job& job, const Launch& launch) {
   stack.outputs = job.group.experts * job.outputs;
   SlotPlan plan;
   const PlannedUnits planned = plan_slots(job, launch.device, plan);
+  if (job.group.activates) plan.activation = *job.activation;
   with_unit_kind(stack, planned.unit_boxes, [&](auto kind, auto boxes) {
     launch_grid(launch, planned.grid,
                 grouped_linear<kType, decltype(kind)::value, decltype(boxes)::value>,
@@ -288,6 +318,7 @@ Variant experts_grouped_linear() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
+  variant.traits.activates = true;
   variant.traits.mirrors = "mma_linear, for stacks";
   variant.unsupported = unsupported;
   variant.launch = [](const Job& job, const Launch& launch) {

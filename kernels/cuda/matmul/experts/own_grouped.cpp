@@ -4,7 +4,9 @@
 namespace nf4bench::kernels::cuda {
 namespace {
 
-const Variant& choose(const Problem& problem, const DeviceFacts& device) {
+// Activated products get the kernel that is fastest without.
+const Variant& choose(Problem problem, const DeviceFacts& device) {
+  problem.group.activates = false;
   const Variant* const variant = own_kernels().choose_grouped(problem, device);
   return variant != nullptr ? *variant : own_grouped_products().back();
 }
@@ -26,6 +28,7 @@ Variant experts_fused() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
+  variant.traits.activates = true;
   variant.traits.mirrors = "the flagship";
   variant.unsupported = [](const Problem& problem, const DeviceFacts& device) {
     return why_unsupported(choose(problem, device), problem, device);
