@@ -162,8 +162,12 @@ double wgmma_decode_ns(const Problem& problem, const DeviceFacts& device) {
   const DeviceRates rates = rates_of(device);
   const WgmmaConfig& config = kWgmmaConfigs[choose_wgmma(problem)];
   constexpr double kOfTraffic = 0.92;  // its tiles read less evenly
+  // Each input of a weight that lies transposed has scales of its own to look up.
+  constexpr double kNestedTransposed = 1.12;
+  const double scales = problem.transposed && problem.nested ? kNestedTransposed : 1.0;
   const StagePlan plan = plan_wgmma(config, problem, device.multiprocessors);
-  const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, config.costs)), rates);
+  const double stages_ns =
+      scaled_ns(static_cast<double>(time_of(plan, config.costs)) * scales, rates);
   return scaled_ns(config.call_ns, rates) + std::max({stages_ns, products_ns(problem, device),
                                                       traffic_ns(problem, rates) / kOfTraffic});
 }
