@@ -162,6 +162,25 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
   }
 }
 
+TEST(StageWalk, GoesThroughAllRowsOfABandOfTokensBeforeTheNext) {
+  constexpr int kRows = 7;
+  for (const int token_groups : {2, 8, 9, 16, 19}) {
+    StagePlan plan = plan_tiles(kRows * token_groups, 4, 132, kCosts);
+    plan.token_groups = token_groups;
+    std::vector<int> visits(static_cast<std::size_t>(kRows * token_groups));
+    int last_band = 0;
+    for (int tile = 0; tile < kRows * token_groups; ++tile) {
+      const TilePlace place(plan, tile);
+      ASSERT_LT(place.rows, kRows);
+      ASSERT_LT(place.tokens, token_groups);
+      ++visits[static_cast<std::size_t>(place.rows * token_groups + place.tokens)];
+      ASSERT_GE(place.tokens / 8, last_band);
+      last_band = place.tokens / 8;
+    }
+    for (const int count : visits) EXPECT_EQ(count, 1);
+  }
+}
+
 TEST(StageWalk, KnowsWhichBlocksShareATile) {
   for (const StagePlan& plan :
        {plan_tiles(7, 16, 132, kCosts), plan_tiles(56, 16, 132, kCosts),

@@ -13,7 +13,7 @@ namespace nf4bench::kernels::cuda {
 struct StagePlan {
   int blocks = 0;            // of the grid
   int stages = 0;            // of a tile
-  int token_groups = 1;      // tile i: rows i / token_groups, tokens i % token_groups
+  int token_groups = 1;      // of tiles; TilePlace says which tile has which
   int whole = 0;             // tiles that are not split
   int split = 0;             // tiles that are
   int share = 0;             // stages of the split tiles that each block does, or of its own tile,

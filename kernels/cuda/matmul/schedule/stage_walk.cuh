@@ -102,7 +102,9 @@ struct TileWalk {
   int block_;
 };
 
-// Which of the groups of rows a tile has, and which of the groups of tokens.
+// Which of the groups of rows a tile has, and which of the groups of tokens. All rows of a band of
+// tokens come before the next band's: blocks that multiply at a time share as many activations as
+// weights, which stay in the cache.
 struct TilePlace {
   int rows = 0;
   int tokens = 0;
@@ -110,9 +112,20 @@ struct TilePlace {
   TilePlace() = default;
   __host__ __device__ TilePlace(const StagePlan& plan, int tile) : rows(tile) {
     if (plan.token_groups == 1) return;  // most have one, and a division takes long
-    rows = tile / plan.token_groups;
-    tokens = tile - rows * plan.token_groups;
+    int band_groups = plan.token_groups;
+    if (band_groups > kBandGroups) {
+      const int band_tiles = (plan.whole + plan.split) / plan.token_groups * kBandGroups;
+      const int band = tile / band_tiles;
+      tile -= band * band_tiles;
+      tokens = band * kBandGroups;
+      band_groups = min(kBandGroups, plan.token_groups - tokens);
+    }
+    rows = tile / band_groups;
+    tokens += tile - rows * band_groups;
   }
+
+ private:
+  static constexpr int kBandGroups = 8;
 };
 
 // The same, stage by stage.
