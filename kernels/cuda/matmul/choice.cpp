@@ -14,9 +14,15 @@ constexpr ProductModel kModels[] = {
     {"mma_table", mma_table_unsupported, mma_table_ns},
 };
 
-// Of a BLAS whose decoded weight does not fit into the cache: it fills memory, and may take a third
-// longer than its cost where its tiles fit badly.
-constexpr double kLead = 1.058;
+// Of a BLAS, that is needed to prefer it.
+double lead_over(const Problem& problem, const DeviceFacts& device) {
+  const std::int64_t decoded = problem.elements * 2;
+  // It fills memory, and may take a third longer than its cost where its tiles fit badly.
+  if (decoded > device.l2_bytes) return 1.058;
+  // It takes four fifths of its cost where a small weight that lies transposed stays in the cache.
+  if (problem.transposed && decoded <= device.l2_bytes / 4) return 0.8;
+  return 1.0;
+}
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;  // that are asked for
 
@@ -29,7 +35,7 @@ std::span<const ProductModel> product_models() {
 ProductChoice choose_product(const Problem& problem, const DeviceFacts& device) {
   ProductChoice choice;
   choice.blas_ns = decode_blas_ns(problem, device);
-  choice.lead = problem.elements * 2 > device.l2_bytes ? kLead : 1.0;
+  choice.lead = lead_over(problem, device);
   int place = 0;
   for (const ProductModel& model : kModels) {
     const int own = place++;
