@@ -38,6 +38,7 @@ class CellTimer {
 
   Contenders all();
   std::optional<device::Sample> sample(Contender& contender, int launches);
+  void rest_after(const std::optional<device::Sample>& taken, int launches);
   std::optional<device::Sample> sample_watched(Contender& contender);
   void calibrate(Contender& contender);
   void find_best_streams();
@@ -116,9 +117,13 @@ std::optional<device::Sample> CellTimer::sample(Contender& contender, int launch
     contender.failure = fmt::format("the timer reported {} s for a call", taken.seconds);
   }
   if (!contender.is_running()) return std::nullopt;
-  const double duty = context_.options.duty;
-  if (duty < 1.0) context_.clocks.rest_s(taken.seconds * launches * (1.0 / duty - 1.0));
   return taken;
+}
+
+// As long as leaves the device at work for `duty` of the time.
+void CellTimer::rest_after(const std::optional<device::Sample>& taken, int launches) {
+  const double duty = context_.options.duty;
+  if (taken && duty < 1.0) context_.clocks.rest_s(taken->seconds * launches * (1.0 / duty - 1.0));
 }
 
 // The same, with an eye on threads that have nothing to do with it: whoever else computes in this
@@ -208,6 +213,7 @@ void CellTimer::calibrate(Contender& contender) {
   Calibration calibration(context_.options.min_sample_s, buffer_sets);
   while (!calibration.is_done() && !context_.is_interrupted()) {
     const std::optional<device::Sample> taken = sample(contender, calibration.launches());
+    rest_after(taken, calibration.launches());
     if (!taken) return;
     calibration.add(taken->seconds);
   }
@@ -248,7 +254,8 @@ void CellTimer::warm_up(double until_s) {
   while (context_.clocks.clock_s() < until_s && any_running()) {
     for (Contender* contender : all()) {
       if (context_.is_interrupted()) return;
-      if (contender->is_running()) sample(*contender, contender->launches);
+      if (!contender->is_running()) continue;
+      rest_after(sample(*contender, contender->launches), contender->launches);
     }
   }
 }
@@ -279,6 +286,7 @@ void CellTimer::run_round(RoundOrder& order, const Contenders& contenders) {
     if (!contender.is_running()) continue;
     change_now_and_then(contenders.size());
     const std::optional<device::Sample> taken = sample_watched(contender);
+    rest_after(taken, contender.launches);
     if (!taken) continue;
     contender.samples_s.push_back(taken->seconds);
     if (taken->sm_clock_hz) contender.sm_clock_hz.push_back(*taken->sm_clock_hz);
