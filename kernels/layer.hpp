@@ -61,11 +61,18 @@ inline bool has_whole_stacks(const Problem& layer) {
          (!up.nested || up.blocks % kNestedBlocksize == 0);
 }
 
-// Whether `product` does the first product of a layer and what stands behind it in one.
-inline bool activates(const Variant& product, Problem up, const Activation& of,
+// The first product of a layer with what stands behind it.
+inline Problem activated(Problem up, const Activation& of) {
+  up.group.activates = of.gated;
+  up.group.in_turns = of.gated && of.interleaved;
+  return up;
+}
+
+// Whether `product` does that.
+inline bool activates(const Variant& product, const Problem& up, const Activation& of,
                       const DeviceFacts& device) {
-  up.group.activates = true;
-  return of.gated && !of.interleaved && why_unsupported(product, up, device) == nullptr;
+  return of.gated && of.kind != ActivationKind::kRelu2 &&
+         why_unsupported(product, activated(up, of), device) == nullptr;
 }
 
 // Where the parts of a layer's workspace begin, in bytes: what the first product gives at 0.
@@ -80,7 +87,7 @@ struct LayerWorkspace {
         activated(is_activated ? 0 : aligned(layer, up_of(layer).outputs)),
         product(activated + aligned(layer, layer.layer.columns)) {
     Problem up = up_of(layer);
-    up.group.activates = is_activated;
+    if (is_activated) up = kernels::activated(up, activation_of(layer));
     bytes =
         product + std::max(workspace_of(of, up, launch), workspace_of(of, down_of(layer), launch));
   }
@@ -134,7 +141,7 @@ inline Variant with_layers(const Variant& product,
     between.input = up.output = workspace;
     down.input = between.output = workspace + parts.activated;
     up.workspace = down.workspace = workspace + parts.product;
-    up.group.activates = parts.is_activated;
+    if (parts.is_activated) static_cast<Problem&>(up) = activated(up, between);
     up.activation = &between;
     product.launch(up, launch);
     if (!parts.is_activated) activate(between, launch);

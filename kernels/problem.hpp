@@ -29,8 +29,9 @@ struct Grouping {
   bool slots_have_rows = false;  // x has a row for each slot, else one for each token
   bool sums_slots = false;       // y has a row for each token, its slots added up, else one a slot
   bool own_offsets = false;      // nested scales have an offset for each expert
-  bool activates =
-      false;  // y has what Job::activation makes of a row's gates and, behind them, ups
+  // y has what Job::activation makes of a row's gates and ups: first all gates, or both in turns.
+  bool activates = false;
+  bool in_turns = false;
 };
 
 // What stands between the two products of an expert.
@@ -71,6 +72,11 @@ NF4BENCH_HOST_DEVICE constexpr std::int64_t slots_of(const Problem& problem) {
 // Rows of x.
 NF4BENCH_HOST_DEVICE constexpr std::int64_t input_rows(const Problem& problem) {
   return problem.group.slots_have_rows ? slots_of(problem) : problem.tokens;
+}
+
+// Elements of a row of y.
+NF4BENCH_HOST_DEVICE constexpr std::int64_t output_columns(const Problem& problem) {
+  return problem.group.activates ? problem.outputs / 2 : problem.outputs;
 }
 
 // Elements from a row of y to the next.

@@ -68,7 +68,9 @@ nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4
   plan.down.variant = own.choose_grouped(second, plan.up.target.facts);
   plan.is_activated = plan.up.variant != nullptr &&
                       activates(*plan.up.variant, first, plan.activation, plan.up.target.facts);
-  first.group.activates = plan.is_activated;
+  if (plan.is_activated) {
+    static_cast<kernels::Problem&>(first) = activated(first, plan.activation);
+  }
   status = find_workspace(plan.up);
   if (status == NF4_OK) status = find_workspace(plan.down);
   if (status != NF4_OK) return status;

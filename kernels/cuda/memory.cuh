@@ -44,6 +44,11 @@ __device__ __forceinline__ float load_in_place(const float* address) {
 }
 
 // Stores if `is_one`, without a branch.
+__device__ __forceinline__ void store_if(bool is_one, void* address, std::uint16_t value) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b16 [%1], %2; }" ::"r"(is_one ? 1 : 0),
+      "l"(address), "h"(value));
+}
 __device__ __forceinline__ void store_if(bool is_one, void* address, std::uint32_t value) {
   asm volatile(
       "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b32 [%1], %2; }" ::"r"(is_one ? 1 : 0),

@@ -64,6 +64,16 @@ __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
       : "memory");
 }
 
+// The same of a map of four dimensions, whose second has no other boxes.
+__device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box, int last,
+                                         std::uint32_t barrier, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, 0, %3, %4}], [%5], %6;" ::"r"(target),
+      "l"(box.map), "r"(box.x), "r"(box.y), "r"(last), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
 // Copies so many bytes, a multiple of 16, that lie together.
 __device__ __forceinline__ void copy_bulk(std::uint32_t target, const void* source, int bytes,
                                           std::uint32_t barrier) {

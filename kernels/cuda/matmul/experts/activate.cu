@@ -38,15 +38,16 @@ __global__ void __launch_bounds__(kThreads) activate_rows(const __grid_constant_
   static_cast<Bits*>(of.output)[index] = round_to<kType>(activate(of, gate, up));
 }
 
-template <OutputType kType, ActivationKind kKind>
-__global__ void __launch_bounds__(kThreads)
-    activate_eights(const __grid_constant__ Activation given) {
+template <OutputType kType>
+__global__ void __launch_bounds__(kThreads) activate_eights(const __grid_constant__ Activation of) {
   allow_next_kernel();
   wait_for_previous_kernel();
   const std::int64_t index = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
-  if (index >= given.rows * given.columns) return;
-  Activation of = given;
-  of.kind = kKind;
+  if (index >= of.rows * of.columns) return;
+  const ActivationFunction activate(of);
+  const auto value_of = [&](float gate, float up) {
+    return of.kind == ActivationKind::kRelu2 ? activate(gate, up) : activate.fast(gate, up);
+  };
   const auto* from = static_cast<const std::uint16_t*>(of.input) + gate_at(of, index);
   const auto load = [](const std::uint16_t* at) { return *reinterpret_cast<const uint4*>(at); };
   const uint4 first = load(from);
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
       gates = {even.x, odd.x};
       ups = {even.y, odd.y};
     }
-    pairs[i] = pack_pair<kType>(activate(of, gates.x, ups.x), activate(of, gates.y, ups.y));
+    pairs[i] = pack_pair<kType>(value_of(gates.x, ups.x), value_of(gates.y, ups.y));
   }
   *reinterpret_cast<uint4*>(static_cast<std::uint16_t*>(of.output) + index) =
       make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
@@ -80,20 +81,8 @@ bool has_eights(const Activation& of) {
 
 template <OutputType kType>
 void launch_eights(const Activation& of, const Launch& launch) {
-  const unsigned grid = grid_size(of.rows * of.columns, kThreads * kEight);
-  const auto launch_kind = [&](auto kernel) {
-    launch_dependent(launch, grid, kThreads, kernel, of);
-  };
-  switch (of.kind) {
-    case ActivationKind::kSilu:
-      return launch_kind(activate_eights<kType, ActivationKind::kSilu>);
-    case ActivationKind::kGeluTanh:
-      return launch_kind(activate_eights<kType, ActivationKind::kGeluTanh>);
-    case ActivationKind::kGptOss:
-      return launch_kind(activate_eights<kType, ActivationKind::kGptOss>);
-    case ActivationKind::kRelu2:
-      return launch_kind(activate_eights<kType, ActivationKind::kRelu2>);
-  }
+  launch_dependent(launch, grid_size(of.rows * of.columns, kThreads * kEight), kThreads,
+                   activate_eights<kType>, of);
 }
 
 }  // namespace

@@ -103,6 +103,16 @@ class ExpertWalk {
   __device__ __forceinline__ int first_row() const {
     return tile_.expert * plan_.outputs + tile_.row;
   }
+  // Of the stack, the row-th of the tile.
+  __device__ __forceinline__ int row_at(int row) const {
+    if (!plan_.alternates()) return first_row() + row;
+    return tile_.expert * plan_.outputs + (tile_.row + row) / 2 + row % 2 * plan_.columns;
+  }
+  // Rows of the stack between two of the tile that are so many apart, an even number.
+  __device__ __forceinline__ int step_of(int rows) const {
+    return plan_.alternates() ? rows / 2 : rows;
+  }
+  __device__ __forceinline__ bool alternates() const { return plan_.alternates(); }
   // Of the slots, among those of all, sorted by expert.
   __device__ __forceinline__ int first_slot() const { return tile_.first_slot; }
   // The same in words of gathered rows.

@@ -300,6 +300,7 @@ Variant experts_grouped_columns() {
   variant.summary = "fused, up to 8 tokens of transposed matrices; a block has 256 columns";
   variant.traits.launches = 2;
   variant.traits.inline_ptx = true;
+  variant.traits.activates = true;
   variant.traits.mirrors = "one token's product, for stacks that lie transposed";
   variant.unsupported = unsupported;
   variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {

@@ -36,8 +36,8 @@ void launch_grouped_shape(const Job& job, const Launch& launch, const GroupedCho
                          tiles, launch.device.multiprocessors * Shape::kBlocks)),
                      Shape::kThreads, kBytes};
   launch_grid(launch, grid, grouped_wgmma<Shape, kType, kIsRouted>,
-              weights_of<Shape>(stack, launch.device), gathered, stack, plan, routed, sums,
-              stage_scales(stack));
+              weights_of<Shape>(stack, launch.device, plan.alternates() ? plan.columns : 0),
+              gathered, stack, plan, routed, sums, stage_scales(stack));
   if (sums != nullptr) launch_combine_slots(job, launch, sums);
 }
 

@@ -27,10 +27,8 @@ struct SlotPlan {
   int slot_tiles = 0;  // of its rows, or of its gates
   int rows = 0;        // of activations
   // Tiles that are one block's: of all slots, the same rows, where they are added up; of gates and
-  // their ups, where these are activated; else one. From one to the next:
+  // their ups, where these are activated; else one.
   int together = 1;
-  int slot_step = 0;
-  int row_step = 0;
   UnitPlan units;  // of the matrices of all slots, or of one where all slots are together
   Activation activation;
   float one_by_slot_tiles = 0.0f;
@@ -40,16 +38,17 @@ struct SlotPlan {
 PlannedUnits plan_slots(const Problem& problem, const DeviceFacts& device, SlotPlan& plan) {
   plan.slots = static_cast<int>(slots_of(problem));
   plan.outputs = static_cast<int>(problem.outputs);
-  plan.columns = problem.group.activates ? plan.outputs / 2 : plan.outputs;
+  plan.columns = static_cast<int>(output_columns(problem));
   plan.slot_tiles = count_of(plan.columns, kBoxRows);
   plan.rows = static_cast<int>(input_rows(problem));
-  plan.slot_step = problem.group.sums_slots ? 1 : 0;
-  plan.row_step = problem.group.activates ? plan.columns : 0;
-  if (problem.group.sums_slots) plan.together = plan.slots;
-  if (problem.group.activates) plan.together = 2;
   Problem tall = problem;
-  tall.outputs =
-      (problem.group.sums_slots ? 1 : std::int64_t{plan.slots}) * plan.slot_tiles * kBoxRows;
+  tall.outputs = std::int64_t{plan.slot_tiles} * kBoxRows;
+  if (problem.group.sums_slots) {
+    plan.together = plan.slots;
+  } else {
+    if (problem.group.activates) plan.together = 2;
+    tall.outputs *= plan.slots;
+  }
   const int boxes = plan.rows * count_of(problem.inputs, kBoxColumns);
   PlannedUnits planned = plan_units(tall, device, {1, 4, 100, plan.together}, [&](int, int units) {
     return VectorLayout(boxes, units).bytes;
@@ -72,8 +71,9 @@ struct SlotTile {
     const int tile = first_row(rows) / kBoxRows;
     const int slot_among = quotient(tile, plan.one_by_slot_tiles);
     const int step = own_tile - rows * plan.together;
-    row = (tile - slot_among * plan.slot_tiles) * kBoxRows + step * plan.row_step;
-    slot = min(slot_among + step * plan.slot_step, plan.slots - 1);
+    const int to_ups = plan.outputs - plan.columns;  // 0: it steps from slot to slot
+    row = (tile - slot_among * plan.slot_tiles) * kBoxRows + step * to_ups;
+    slot = min(slot_among + (to_ups > 0 ? 0 : step), plan.slots - 1);
   }
 };
 
@@ -129,6 +129,7 @@ class SlotSums {
 
   __device__ __forceinline__ void activate_tiles() const {
     const int count = own_tiles(plan_.units) * kBoxRows;
+    const ActivationFunction activate(plan_.activation);
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kUnitThreads) {
       const int row = i % kBoxRows;
       const int tile = i / kBoxRows * 2;
@@ -136,7 +137,7 @@ class SlotSums {
       const int n = at.row + row;
       if (n >= plan_.columns) continue;
       const float gate = first_partial(tile, row)->x;
-      store(at.slot, n, activate(plan_.activation, gate, first_partial(tile + 1, row)->x));
+      store(at.slot, n, activate.fast(gate, first_partial(tile + 1, row)->x));
     }
   }
 
@@ -293,6 +294,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (problem.transposed) return kNeedsRows;
   if (const char* const why = unsupported_grouped(problem)) return why;
   if (problem.inputs % kBoxColumns != 0) return "needs a multiple of 256 inputs";
+  if (problem.group.in_turns) return "activates gates that stand before their ups";
   if (problem.group.ends) return "needs ids of slots, not ends of rows";
   const std::int64_t slots = slots_of(problem);
   if (slots > kMostLinearSlots) return "multiplies up to 16 slots";

@@ -33,15 +33,18 @@ __device__ __forceinline__ ListedSlot list_slot(const Job& job, int slot) {
 }
 
 // Where outputs of slots go, two neighbours in one store: to the sums of slots, in float32, which
-// are added up later, or to the output. kSingly: to either, one by one.
-enum class SlotStore { kSums, kOutputs, kSingly };
+// are added up later, or to the output. kSingly: to either, one by one. kActivated: what a gate and
+// its up become, to the output.
+enum class SlotStore { kSums, kOutputs, kSingly, kActivated };
 
 // Calls use(std::integral_constant<SlotStore, ...>). A choice at each store costs as much as the
 // rest of an epilogue.
 template <class Use>
 __device__ __forceinline__ void with_slot_store(const GroupedPlan& plan, const float* sums,
                                                 const Use& use) {
-  if (plan.outputs % 2 != 0 || plan.outputs >= 1 << 29) {
+  if (plan.activates()) {
+    use(std::integral_constant<SlotStore, SlotStore::kActivated>{});
+  } else if (plan.outputs % 2 != 0 || plan.outputs >= 1 << 29) {
     use(std::integral_constant<SlotStore, SlotStore::kSingly>{});
   } else if (sums != nullptr) {
     use(std::integral_constant<SlotStore, SlotStore::kSums>{});
@@ -50,21 +53,24 @@ __device__ __forceinline__ void with_slot_store(const GroupedPlan& plan, const f
   }
 }
 
-// Stores what slots have of two neighbouring rows of an expert's matrix, as far as it has them. The
-// first, `row`, is even.
+// Stores what slots have of two neighbouring rows of an expert's matrix, as far as it has them, or
+// of a gate and an up. The first, `row`, is even.
 template <OutputType kType, SlotStore kStore>
 class SlotOutputs {
  public:
   __device__ __forceinline__ SlotOutputs(const Job& job, const GroupedPlan& plan, float* sums,
                                          int expert, int row)
-      : left_(plan.outputs - row) {
-    const std::int64_t first = std::int64_t{expert} * plan.outputs + row;
+      : activate_(plan.activation), left_(plan.outputs - row) {
+    const int column = kStore == SlotStore::kActivated ? row / 2 : row;
+    const bool is_apart = kStore == SlotStore::kActivated && !plan.in_turns;
+    const std::int64_t first = std::int64_t{expert} * plan.outputs + (is_apart ? column : row);
+    const int second = is_apart ? plan.columns : 1;
     bias_[0] = left_ > 0 ? bias_of<kType>(job, first) : 0.0f;
-    bias_[1] = left_ > 1 ? bias_of<kType>(job, first + 1) : 0.0f;
+    bias_[1] = left_ > 1 ? bias_of<kType>(job, first + second) : 0.0f;
     is_sums_ = kStore == SlotStore::kSums || (kStore == SlotStore::kSingly && sums != nullptr);
     const int bytes = is_sums_ ? 4 : 2;
-    at_ = static_cast<std::uint8_t*>(is_sums_ ? sums : job.output) + std::int64_t{row} * bytes;
-    stride_ = static_cast<Stride>(plan.outputs) * bytes;
+    at_ = static_cast<std::uint8_t*>(is_sums_ ? sums : job.output) + std::int64_t{column} * bytes;
+    stride_ = static_cast<Stride>(plan.columns) * bytes;
   }
 
   // Stores nothing unless `is_one`.
@@ -78,6 +84,8 @@ class SlotOutputs {
       store_if(is_one, at, __float_as_uint(first), __float_as_uint(second));
     } else if constexpr (kStore == SlotStore::kOutputs) {
       store_if(is_one, at, pack_pair<kType>(first, second));
+    } else if constexpr (kStore == SlotStore::kActivated) {
+      store_if(is_one, at, round_to<kType>(activate_.fast(first, second)));
     } else if (is_one) {
       store_one(at, first);
       if (left_ > 1) store_one(at + (is_sums_ ? 4 : 2), second);
@@ -96,6 +104,7 @@ class SlotOutputs {
     }
   }
 
+  ActivationFunction activate_;
   std::uint8_t* at_;  // of slot 0
   Stride stride_;     // from a slot to the next
   int left_;

@@ -3,6 +3,7 @@
 // How a grouped product is cut, from its sizes alone: the routing is known to the device only, and
 // one CUDA graph serves them all. Plain host code.
 
+#include "activation.hpp"
 #include "variant.hpp"
 
 #include <cmath>
@@ -20,19 +21,32 @@ inline constexpr int kMostOwnSlots = 1024;
 struct GroupedPlan {
   int experts = 0;
   int outputs = 0;  // of a matrix
+  int columns = 0;  // of a row of y: half of them where gates and ups are activated
   int slots = 0;    // of all tokens
   int top_k = 1;
-  int stages = 0;        // of a tile
-  int row_groups = 0;    // tiles that cover the rows of a matrix
-  int tile_outputs = 0;  // rows of a matrix that a tile has,
-  int tile_slots = 0;    // and slots of an expert
+  int stages = 0;      // of a tile
+  int row_groups = 0;  // tiles that cover the rows of a matrix
+  // Rows of a matrix that a tile has, where these are activated gates and ups of the same columns
+  // in turns, and slots of an expert.
+  int tile_outputs = 0;
+  int tile_slots = 0;
+  Activation activation;
+
+  bool in_turns = false;  // as Grouping says
+
+  NF4BENCH_HOST_DEVICE bool activates() const { return columns != outputs; }
+  // Whether rows of a tile are from both halves of a matrix in turns.
+  NF4BENCH_HOST_DEVICE bool alternates() const { return activates() && !in_turns; }
 };
 
-inline GroupedPlan plan_grouped(const Problem& problem, int tile_outputs, int tile_slots,
+inline GroupedPlan plan_grouped(const Job& problem, int tile_outputs, int tile_slots,
                                 int stage_inputs) {
   GroupedPlan plan;
   plan.experts = static_cast<int>(problem.group.experts);
   plan.outputs = static_cast<int>(problem.outputs);
+  plan.columns = static_cast<int>(output_columns(problem));
+  plan.in_turns = problem.group.in_turns;
+  if (plan.activates()) plan.activation = *problem.activation;
   plan.slots = static_cast<int>(slots_of(problem));
   plan.top_k = static_cast<int>(problem.group.top_k);
   plan.stages = static_cast<int>(block_count(problem.inputs, stage_inputs));
@@ -54,6 +68,12 @@ inline const char* unsupported_grouped(const Problem& problem) {
   if (problem.group.experts > kMostExperts) return "has up to 512 experts";
   if (slots_of(problem) > std::int64_t{1} << 24) return "multiplies up to 2^24 slots";
   return nullptr;
+}
+
+// Where weights lie transposed a tile has neighbouring columns.
+inline constexpr const char* kNeedsTurns = "activates gates and ups of such matrices in turns only";
+inline bool lacks_turns(const Problem& problem) {
+  return problem.group.activates && problem.transposed && !problem.group.in_turns;
 }
 
 // What a launch that sorts slots does with their rows of x: gathers them in sorted order, gathers

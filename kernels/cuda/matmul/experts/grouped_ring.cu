@@ -235,11 +235,12 @@ Variant experts_grouped_ring() {
   variant.traits.launches = 2;
   variant.traits.inline_ptx = true;
   variant.traits.persistent = true;
+  variant.traits.activates = true;
   variant.traits.mirrors = "mma_ring, for stacks";
   variant.unsupported = [](const Problem& problem, const DeviceFacts& device) {
     if (problem.transposed && problem.outputs % 64 != 0) return kNeedsWholeBlocks;
     if (problem.transposed && takes_float16_tokens(problem, device)) return kNeedsFloat16;
-    return unsupported_grouped(problem);
+    return lacks_turns(problem) ? kNeedsTurns : unsupported_grouped(problem);
   };
   variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
     return static_cast<std::size_t>(RingParts(problem, launch.device).bytes);

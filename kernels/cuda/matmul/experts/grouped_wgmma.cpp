@@ -27,7 +27,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
     return "needs the warpgroup products of compute capability 9.0";
   }
   if (problem.transposed && problem.outputs % 64 != 0) return kNeedsWholeBlocks;
-  return unsupported_grouped(problem);
+  return lacks_turns(problem) ? kNeedsTurns : unsupported_grouped(problem);
 }
 
 std::size_t workspace_bytes(const Problem& problem, const Launch&) {
@@ -45,6 +45,7 @@ Variant experts_grouped_wgmma() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
+  variant.traits.activates = true;
   variant.traits.mirrors = "wgmma_decode, for stacks";
   variant.unsupported = unsupported;
   variant.workspace_bytes = workspace_bytes;

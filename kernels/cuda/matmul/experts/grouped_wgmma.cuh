@@ -30,8 +30,8 @@ __device__ __forceinline__ void clear_slots(const Job& job, const GroupedPlan& p
   if (with_expert == plan.slots) return;
   for (int slot = static_cast<int>(blockIdx.x); slot < plan.slots; slot += gridDim.x) {
     if (job.group.ends ? slot < with_expert : experts[slot] >= 0) continue;
-    auto* output = static_cast<std::uint16_t*>(job.output) + std::int64_t{slot} * plan.outputs;
-    for (int n = threadIdx.x; n < plan.outputs; n += Shape::kGroups * 128) output[n] = 0;
+    auto* output = static_cast<std::uint16_t*>(job.output) + std::int64_t{slot} * plan.columns;
+    for (int n = threadIdx.x; n < plan.columns; n += Shape::kGroups * 128) output[n] = 0;
   }
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 // Activated products get the kernel that is fastest without.
 const Variant& choose(Problem problem, const DeviceFacts& device) {
-  problem.group.activates = false;
+  problem.group.activates = problem.group.in_turns = false;
   const Variant* const variant = own_kernels().choose_grouped(problem, device);
   return variant != nullptr ? *variant : own_grouped_products().back();
 }

@@ -165,12 +165,15 @@ __device__ __forceinline__ void prefetch_scales(const Job& job, const LaneWalk& 
   const auto* scales =
       job.nested ? job.absmax_codes : reinterpret_cast<const std::uint8_t*>(job.absmax);
   const int bytes = job.nested ? 1 : 4;
-  const std::int64_t first = std::int64_t{walk.first_row()} * job.inputs >> job.block_shift;
-  const int rows = min(Shape::kRows, static_cast<int>(job.outputs) - walk.first_row());
-  const std::int64_t blocks = std::int64_t{rows} * job.inputs >> job.block_shift;
-  const std::uint8_t* begin = scales + first * bytes;
-  for (std::int64_t at = threadIdx.x % 32 * kLine; at < blocks * bytes; at += 32 * kLine) {
-    prefetch_l2(begin + at);
+  for (int half = 0; half < (walk.alternates() ? 2 : 1); ++half) {
+    const int row = walk.row_at(half);
+    const std::int64_t first = std::int64_t{row} * job.inputs >> job.block_shift;
+    const int rows = min(walk.step_of(Shape::kRows), static_cast<int>(job.outputs) - row);
+    const std::int64_t blocks = std::int64_t{rows} * job.inputs >> job.block_shift;
+    const std::uint8_t* begin = scales + first * bytes;
+    for (std::int64_t at = threadIdx.x % 32 * kLine; at < blocks * bytes; at += 32 * kLine) {
+      prefetch_l2(begin + at);
+    }
   }
 }
 

@@ -120,8 +120,9 @@ __device__ void gather_row(const Job& job, const RoutedRows& target, int slot, i
 // A slot without an expert. By a warp.
 __device__ void clear_outputs(const Job& job, int slot) {
   if (job.group.sums_slots) return;
-  auto* output = static_cast<std::uint16_t*>(job.output) + std::int64_t{slot} * job.outputs;
-  for (std::int64_t n = threadIdx.x % 32; n < job.outputs; n += 32) output[n] = 0;
+  const std::int64_t columns = output_columns(job);
+  auto* output = static_cast<std::uint16_t*>(job.output) + slot * columns;
+  for (std::int64_t n = threadIdx.x % 32; n < columns; n += 32) output[n] = 0;
 }
 
 __global__ void __launch_bounds__(kRouteThreads)

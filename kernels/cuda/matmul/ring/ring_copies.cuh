@@ -65,7 +65,8 @@ class RowCopies {
   // At the first stage of a part of a tile.
   template <class Walk>
   __device__ __forceinline__ void enter_tile(const Walk& walk) {
-    const int row = walk.first_row() + row_of_place(thread_ / kRowChunks);
+    const int row = walk.row_at(row_of_place(thread_ / kRowChunks));
+    row_step_ = walk.step_of(kRowStep);
     const int byte = walk.stage() * Shape::kRowBytes + thread_ % kRowChunks * 16;
     weights_ = job_.packed + std::int64_t{row} * row_bytes() + byte;
     rows_left_ = static_cast<int>(job_.outputs) - row;
@@ -85,10 +86,10 @@ class RowCopies {
   }
 
   __device__ __forceinline__ const std::uint8_t* source(int i) const {
-    return weights_ + std::int64_t{i * kRowStep} * row_bytes();
+    return weights_ + std::int64_t{i * row_step_} * row_bytes();
   }
   __device__ __forceinline__ bool has(int i) const {
-    return bytes_left_ > 0 && i * kRowStep < rows_left_;
+    return bytes_left_ > 0 && i * row_step_ < rows_left_;
   }
 
  private:
@@ -98,6 +99,7 @@ class RowCopies {
   int thread_;
   const std::uint8_t* weights_ = nullptr;  // of its first row
   int rows_left_ = 0;                      // from that row on
+  int row_step_ = kRowStep;                // from a row to the next
   int bytes_left_ = 0;                     // of a row, from this stage on
   WeightCopies<Shape::kRows / kRowStep> copies_;
 };

@@ -46,7 +46,8 @@ class RingScales {
   // Asks for those of a stage.
   template <class Walk>
   __device__ __forceinline__ void load(const Walk& walk, bool begins_tile) {
-    tile_row_ = walk.first_row();
+    own_row_ = walk.row_at(first_row_);
+    row_step_ = walk.step_of(Shape::kProducers);
     stage_ = walk.stage();
     if (layout_ == ScaleLayout::kAny) return;
 #pragma unroll
@@ -98,7 +99,7 @@ class RingScales {
 
   // Beyond the last row that one stands in.
   __device__ __forceinline__ unsigned row_of(int i) const {
-    return min(tile_row_ + first_row_ + i * Shape::kProducers, static_cast<int>(job_.outputs) - 1);
+    return min(own_row_ + i * row_step_, static_cast<int>(job_.outputs) - 1);
   }
 
   __device__ __forceinline__ unsigned unit_of(int i) const {
@@ -152,8 +153,9 @@ class RingScales {
   const Job& job_;
   ScaleLayout layout_;
   NestedMap nested_;
-  int first_row_;  // in a tile
-  int tile_row_ = 0;
+  int first_row_;    // in a tile
+  int own_row_ = 0;  // the same in the weight
+  int row_step_ = Shape::kProducers;
   int stage_ = 0;
   uint4 bits_[kRows][kCodeWords] = {};
   float absmax_[kRows] = {};

@@ -11,24 +11,24 @@ namespace nf4bench::kernels::cuda {
 template <int kRows>
 class RowFactors {
  public:
-  __device__ __forceinline__ void load(const Job& job, int first_row) {
+  __device__ __forceinline__ void load(const Job& job, LaneStage at) {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const Values values(job, existing_row(job, first_row, i));
+      const Values values(job, existing_row(job, at, i));
       ends_[i][0] = values.magnitude(values.first);
       ends_[i][1] = values.magnitude(values.last);
     }
   }
 
   // Code that runs once waits for its instructions: it has to be short.
-  __device__ __forceinline__ void work_out(const Job& job, const NestedMap& nested, int first_row) {
+  __device__ __forceinline__ void work_out(const Job& job, const NestedMap& nested, LaneStage at) {
     unsigned bounds[kRows];
 #pragma unroll
     for (int i = 0; i < kRows; ++i) bounds[i] = max(ends_[i][0], ends_[i][1]);
     if ((job.inputs - 1) >> Values::shift(job) > 0) {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
-        const Values values(job, existing_row(job, first_row, i));
+        const Values values(job, existing_row(job, at, i));
 #pragma unroll 1
         for (unsigned k = values.first + 1; k < values.last; ++k) {
           bounds[i] = max(bounds[i], values.magnitude(k));

@@ -20,17 +20,18 @@ inline StageScales stage_scales(const Problem& problem) {
   return problem.elements % 256 == 0 ? StageScales::kCodesOfTwoWords : StageScales::kAny;
 }
 
-// The i-th row of a lane; beyond the last row that one stands in.
-__device__ __forceinline__ int existing_row(const Job& job, int first_row, int i) {
-  return min(first_row + 64 * i, static_cast<int>(job.outputs) - 1);
-}
-
-// Where a lane's rows are: every 64th from the first, in a stage of 256 inputs.
+// Where a lane's rows are, in a stage of 256 inputs.
 struct LaneStage {
   int first_row;
+  int row_step;  // from a row to the next
   int stage;
   bool begins_tile;
 };
+
+// The i-th row of a lane; beyond the last row that one stands in.
+__device__ __forceinline__ int existing_row(const Job& job, LaneStage at, int i) {
+  return min(at.first_row + at.row_step * i, static_cast<int>(job.outputs) - 1);
+}
 
 // The scales of four blocks of each row of a lane. load() asks for them before they are worked out,
 // if they are so few bytes that they find registers.
@@ -46,8 +47,7 @@ struct LoadedScales<StageScales::kCodes, kRows> {
 
   // Which word of all codes has those of the stage.
   __device__ __forceinline__ static unsigned word_of(const Job& job, LaneStage at, int i) {
-    return existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 256) +
-           at.stage;
+    return existing_row(job, at, i) * (static_cast<unsigned>(job.inputs) / 256) + at.stage;
   }
 
   __device__ __forceinline__ void load(const Job& job, LaneStage at) {
@@ -96,8 +96,7 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
   float absmax[kRows][2];  // of the first code, and of those behind a boundary
 
   __device__ __forceinline__ static unsigned first_block(const Job& job, LaneStage at, int i) {
-    return existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 64) +
-           at.stage * 4u;
+    return existing_row(job, at, i) * (static_cast<unsigned>(job.inputs) / 64) + at.stage * 4u;
   }
 
   __device__ __forceinline__ void load(const Job& job, LaneStage at) {
@@ -140,8 +139,7 @@ struct LoadedScales<StageScales::kValues, kRows> {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       values[i] = __ldg(
-          fours + existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 256) +
-          at.stage);
+          fours + existing_row(job, at, i) * (static_cast<unsigned>(job.inputs) / 256) + at.stage);
     }
   }
 
@@ -162,7 +160,7 @@ struct LoadedScales<StageScales::kAny, kRows> {
     const auto row_blocks = static_cast<unsigned>(job.inputs / 64);
 #pragma unroll 1
     for (int i = 0; i < kRows; ++i) {
-      const unsigned row = existing_row(job, at.first_row, i) * row_blocks;
+      const unsigned row = existing_row(job, at, i) * row_blocks;
       const auto scale = [&](unsigned k) {
         // As in LaneScales, the last block stands in beyond the end of a row.
         const unsigned in_row = min(at.stage * 4u + k, row_blocks - 1);

@@ -164,6 +164,9 @@ class PlannedStages {
   __host__ __device__ int expert() const { return 0; }  // of a stack of one
   __host__ __device__ int row_of_matrix() const { return first_row(); }
   __host__ __device__ int first_row() const { return walk_.place.rows * kTileRows; }
+  __host__ __device__ int row_at(int row) const { return first_row() + row; }
+  __host__ __device__ static constexpr int step_of(int rows) { return rows; }
+  __host__ __device__ static constexpr bool alternates() { return false; }
   __host__ __device__ int first_token() const { return walk_.place.tokens * kTileTokens; }
   // Up to which one of all `tokens` a tile may have some.
   __host__ __device__ int tokens_end(int tokens) const { return tokens; }

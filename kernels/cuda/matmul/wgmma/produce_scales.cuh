@@ -77,10 +77,10 @@ class ScaleProducer {
   __device__ __forceinline__ void ask() {
     is_valid_ = walk_.valid();
     if (!is_valid_) return;
-    stage_ = {walk_.first_row() + lane_, walk_.stage(), walk_.begins_tile()};
+    stage_ = {walk_.row_at(lane_), walk_.step_of(kGroupRows), walk_.stage(), walk_.begins_tile()};
     loaded_.load(job_, stage_);
     if constexpr (kHasFactors<Shape, kType>) {
-      if (stage_.begins_tile) row_factors_.load(job_, stage_.first_row);
+      if (stage_.begins_tile) row_factors_.load(job_, stage_);
     }
     walk_.advance();
   }
@@ -89,7 +89,7 @@ class ScaleProducer {
     constexpr float kInverse = 1.0f / kPairFactor<kType>;
     wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
     if constexpr (kHasFactors<Shape, kType>) {
-      if (stage_.begins_tile) row_factors_.work_out(job_, nested_, stage_.first_row);
+      if (stage_.begins_tile) row_factors_.work_out(job_, nested_, stage_);
     }
     std::uint8_t* target = slots_ + slot_.slot * Shape::kScaleSlotBytes;
     loaded_.for_each(job_, nested_, stage_, [&](int row, float4 scales) {

@@ -29,12 +29,17 @@ __device__ __forceinline__ void produce_weights(const CUtensorMap& map, const Jo
         copy_box(slot, {&map, walk.row_of_matrix() / 2, input}, rings.weights.full(at.slot),
                  policy);
       } else {
-        const int row = walk.first_row();
+        const std::uint32_t barrier = rings.weights.full(at.slot);
 #pragma unroll
         for (int group = 0; group < Shape::kGroups; ++group) {
-          copy_box(slot + group * kGroupBoxBytes,
-                   {&map, walk.stage() * kBoxBytes, row + group * kGroupRows},
-                   rings.weights.full(at.slot), policy);
+          const std::uint32_t to = slot + group * kGroupBoxBytes;
+          const int column = walk.stage() * kBoxBytes;
+          if (walk.alternates()) {
+            const int pair = (walk.row_of_matrix() + group * kGroupRows) / 2;
+            copy_box(to, {&map, column, pair}, walk.expert(), barrier, policy);
+          } else {
+            copy_box(to, {&map, column, walk.first_row() + group * kGroupRows}, barrier, policy);
+          }
         }
       }
     }
