@@ -61,64 +61,80 @@ inline bool has_whole_stacks(const Problem& layer) {
          (!up.nested || up.blocks % kNestedBlocksize == 0);
 }
 
-// The first product of a layer with what stands behind it.
-inline Problem activated(Problem up, const Activation& of) {
+// Has a layer's first product do what stands behind it, too.
+inline void add_activation(Problem& up, const Activation& of) {
   up.group.activates = of.gated;
   up.group.in_turns = of.gated && of.interleaved;
-  return up;
 }
 
-// Whether `product` does that.
-inline bool activates(const Variant& product, const Problem& up, const Activation& of,
+// Whether `product` can do that.
+inline bool activates(const Variant& product, Problem up, const Activation& of,
                       const DeviceFacts& device) {
+  add_activation(up, of);
   return of.gated && of.kind != ActivationKind::kRelu2 &&
-         why_unsupported(product, activated(up, of), device) == nullptr;
+         why_unsupported(product, up, device) == nullptr;
 }
-
-// Where the parts of a layer's workspace begin, in bytes: what the first product gives at 0.
-struct LayerWorkspace {
-  bool is_activated;  // by the first product
-  std::int64_t activated;
-  std::int64_t product;
-  std::int64_t bytes;
-
-  LayerWorkspace(const Variant& of, const Problem& layer, const Launch& launch)
-      : is_activated(activates(of, up_of(layer), activation_of(layer), launch.device)),
-        activated(is_activated ? 0 : aligned(layer, up_of(layer).outputs)),
-        product(activated + aligned(layer, layer.layer.columns)) {
-    Problem up = up_of(layer);
-    if (is_activated) up = kernels::activated(up, activation_of(layer));
-    bytes =
-        product + std::max(workspace_of(of, up, launch), workspace_of(of, down_of(layer), launch));
-  }
-
- private:
-  static std::int64_t aligned(const Problem& layer, std::int64_t columns) {
-    constexpr std::int64_t kAlignment = 256;
-    const auto size = static_cast<std::int64_t>(size_in_bytes(layer.output_type));
-    return block_count(slots_of(layer) * columns * size, kAlignment) * kAlignment;
-  }
-};
 
 // The products of a layer with the buffers of its weight; prepare() left what it made of the second
 // `prepared` bytes behind that of the first.
 inline Job up_of(const Job& layer) {
   Job up = layer;
   static_cast<Problem&>(up) = up_of(static_cast<const Problem&>(layer));
-  up.slot_weights = nullptr;
   return up;
 }
 inline Job down_of(const Job& layer, std::int64_t prepared) {
   Job down = layer;
   static_cast<Problem&>(down) = down_of(static_cast<const Problem&>(layer));
-  skip_blocks(down, up_of(static_cast<const Problem&>(layer)).blocks);
+  if (down.packed != nullptr) skip_blocks(down, up_of(static_cast<const Problem&>(layer)).blocks);
   if (down.prepared != nullptr) down.prepared = static_cast<std::byte*>(down.prepared) + prepared;
   return down;
 }
 
+using ActivateFunction = void (*)(const Activation& of, const Launch& launch);
+
+// Both products of a layer and what stands between them, which share a workspace.
+struct LayerProducts {
+  const Variant* first = nullptr;  // of the products
+  const Variant* second = nullptr;
+  Job up;
+  Job down;
+  Activation between;
+  // Where parts of the workspace begin, in bytes: what the first product gives at 0.
+  std::int64_t activated = 0;
+  std::int64_t own = 0;  // of the products, one after the other
+  std::int64_t workspace_bytes = 0;
+
+  // From sizes alone.
+  void plan(const Launch& launch) {
+    if (activates(*first, up, between, launch.device)) add_activation(up, between);
+    activated = up.group.activates ? 0 : aligned(up.outputs);
+    own = activated + aligned(between.columns);
+    workspace_bytes =
+        own + std::max(workspace_of(*first, up, launch), workspace_of(*second, down, launch));
+  }
+
+  void launch(void* workspace, ActivateFunction activate, const Launch& launch) {
+    auto* const begin = static_cast<std::byte*>(workspace);
+    between.input = up.output = begin;
+    down.input = between.output = begin + activated;
+    up.workspace = down.workspace = begin + own;
+    up.slot_weights = nullptr;
+    up.activation = &between;
+    first->launch(up, launch);
+    if (!up.group.activates) activate(between, launch);
+    second->launch(down, launch);
+  }
+
+ private:
+  std::int64_t aligned(std::int64_t columns) const {
+    constexpr std::int64_t kAlignment = 256;
+    const auto size = static_cast<std::int64_t>(size_in_bytes(up.output_type));
+    return block_count(slots_of(up) * columns * size, kAlignment) * kAlignment;
+  }
+};
+
 // `product`, which then does layers, too: one product, `activate` if that does not, and the other.
-inline Variant with_layers(const Variant& product,
-                           void (*activate)(const Activation& of, const Launch& launch)) {
+inline Variant with_layers(const Variant& product, ActivateFunction activate) {
   Variant both = product;
   both.unsupported = [product](const Problem& problem, const DeviceFacts& device) {
     if (problem.layer.columns == 0) return why_unsupported(product, problem, device);
@@ -126,26 +142,22 @@ inline Variant with_layers(const Variant& product,
     const char* const reason = why_unsupported(product, up_of(problem), device);
     return reason != nullptr ? reason : why_unsupported(product, down_of(problem), device);
   };
-  both.workspace_bytes = [product](const Problem& problem, const Launch& launch) {
+  const auto plan = [](const Variant& of, const Job& job, const Launch& launch) {
+    LayerProducts layer = {&of, &of, up_of(job), {}, activation_of(job)};
+    layer.down = down_of(job, prepared_of(of, layer.up));
+    layer.plan(launch);
+    return layer;
+  };
+  both.workspace_bytes = [product, plan](const Problem& problem, const Launch& launch) {
+    Job job;
+    static_cast<Problem&>(job) = problem;
     const bool is_layer = problem.layer.columns > 0;
-    return static_cast<std::size_t>(is_layer ? LayerWorkspace(product, problem, launch).bytes
+    return static_cast<std::size_t>(is_layer ? plan(product, job, launch).workspace_bytes
                                              : workspace_of(product, problem, launch));
   };
-  both.launch = [product, activate](const Job& job, const Launch& launch) {
+  both.launch = [product, plan, activate](const Job& job, const Launch& launch) {
     if (job.layer.columns == 0) return product.launch(job, launch);
-    const LayerWorkspace parts(product, job, launch);
-    auto* const workspace = static_cast<std::byte*>(job.workspace);
-    Job up = up_of(job);
-    Job down = down_of(job, prepared_of(product, up));
-    Activation between = activation_of(job);
-    between.input = up.output = workspace;
-    down.input = between.output = workspace + parts.activated;
-    up.workspace = down.workspace = workspace + parts.product;
-    if (parts.is_activated) static_cast<Problem&>(up) = activated(up, between);
-    up.activation = &between;
-    product.launch(up, launch);
-    if (!parts.is_activated) activate(between, launch);
-    product.launch(down, launch);
+    plan(product, job, launch).launch(job.workspace, activate, launch);
   };
   if (!product.prepare) return both;
   const auto prepared_bytes = [product](const Problem& problem) {

@@ -29,26 +29,12 @@ nf4_status launch(const Plan& plan, const nf4_device& device, void* stream) {
   return target.backend->result();
 }
 
-// Both products and what stands between them.
 nf4_status launch(LayerPlan& plan, const nf4_device& device, void* stream) {
-  const Target& target = plan.up.target;
+  const Target& target = plan.target;
   const nf4_status status = target.backend->admit(device, stream);
   if (status != NF4_OK) return status;
-  const kernels::Launch launch = {.stream = static_cast<CUstream_st*>(stream),
-                                  .device = target.facts};
-  auto* const workspace = static_cast<std::byte*>(plan.up.job.workspace);
-  kernels::Job& first = plan.up.job;
-  kernels::Job& second = plan.down.job;
-  first.slot_weights = nullptr;
-  first.workspace = second.workspace = workspace + plan.products;
-  first.output = workspace;
-  plan.activation.input = workspace;
-  plan.activation.output = workspace + plan.activated;
-  second.input = plan.activation.output;
-  first.activation = &plan.activation;
-  plan.up.variant->launch(first, launch);
-  if (!plan.is_activated) target.backend->kernels().activate(plan.activation, launch);
-  plan.down.variant->launch(second, launch);
+  plan.layer.launch(plan.layer.up.workspace, target.backend->kernels().activate,
+                    {.stream = static_cast<CUstream_st*>(stream), .device = target.facts});
   return target.backend->result();
 }
 
@@ -174,7 +160,7 @@ nf4_status nf4_experts_workspace(const nf4_device* device, const nf4_stack* up,
     if (bytes == nullptr) return NF4_INVALID_ARGUMENT;
     lib::LayerPlan plan;
     const nf4_status status = lib::plan_experts(device, up, down, routing, options, product, plan);
-    if (status == NF4_OK) *bytes = plan.workspace_bytes;
+    if (status == NF4_OK) *bytes = static_cast<std::size_t>(plan.layer.workspace_bytes);
     return status;
   });
 }
@@ -185,12 +171,12 @@ nf4_status nf4_experts(const nf4_device* device, const nf4_stack* up, const nf4_
   return lib::guarded([=] {
     lib::LayerPlan plan;
     nf4_status status = lib::plan_experts(device, up, down, routing, options, product, plan);
-    const std::size_t bytes = plan.workspace_bytes;
+    const auto bytes = static_cast<std::size_t>(plan.layer.workspace_bytes);
     if (status == NF4_OK) {
-      status = lib::read_buffers(*up, *routing, *product, bytes, plan.up.job);
+      status = lib::read_buffers(*up, *routing, *product, bytes, plan.layer.up);
     }
     if (status == NF4_OK) {
-      status = lib::read_buffers(*down, *routing, *product, bytes, plan.down.job);
+      status = lib::read_buffers(*down, *routing, *product, bytes, plan.layer.down);
     }
     return status == NF4_OK ? lib::launch(plan, *device, stream) : status;
   });

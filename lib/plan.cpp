@@ -1,9 +1,5 @@
 #include "plan.hpp"
 
-#include "layer.hpp"
-
-#include <algorithm>
-
 namespace nf4bench::lib {
 namespace {
 
@@ -50,40 +46,29 @@ nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
 nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4_stack* down,
                         const nf4_routing* routing, const nf4_experts_options* options,
                         const nf4_product* product, LayerPlan& plan) {
-  nf4_status status = plan_grouped(device, up, routing, product, plan.up);
-  if (status == NF4_OK) status = plan_grouped(device, down, routing, product, plan.down);
+  Plan first;
+  Plan second;
+  nf4_status status = plan_grouped(device, up, routing, product, first);
+  if (status == NF4_OK) status = plan_grouped(device, down, routing, product, second);
   if (status != NF4_OK) return status;
-  kernels::Job& first = plan.up.job;
-  kernels::Job& second = plan.down.job;
-  status = read_activation(options, first.outputs, plan.activation);
+  kernels::Activation between;
+  status = read_activation(options, first.job.outputs, between);
   if (status != NF4_OK) return status;
   if (product->tokens != routing->tokens || routing->sums_slots != 1 ||
-      up->experts != down->experts || second.inputs != plan.activation.columns) {
+      up->experts != down->experts || second.job.inputs != between.columns) {
     return NF4_INVALID_ARGUMENT;
   }
-  first.group.sums_slots = false;
-  second.group.slots_have_rows = true;
-  const kernels::OwnKernels& own = plan.up.target.backend->kernels();
-  plan.up.variant = own.choose_grouped(first, plan.up.target.facts);
-  plan.down.variant = own.choose_grouped(second, plan.up.target.facts);
-  plan.is_activated = plan.up.variant != nullptr &&
-                      activates(*plan.up.variant, first, plan.activation, plan.up.target.facts);
-  if (plan.is_activated) {
-    static_cast<kernels::Problem&>(first) = activated(first, plan.activation);
-  }
-  status = find_workspace(plan.up);
-  if (status == NF4_OK) status = find_workspace(plan.down);
-  if (status != NF4_OK) return status;
-  plan.activation.type = first.output_type;
-  plan.activation.rows = slots_of(first);
-  const auto aligned_bytes = [&](std::int64_t columns) {
-    const auto values = static_cast<std::size_t>(slots_of(first) * columns);
-    return (values * kernels::size_in_bytes(first.output_type) + 255) / 256 * 256;
-  };
-  plan.activated = plan.is_activated ? 0 : aligned_bytes(first.outputs);
-  plan.products = plan.activated + aligned_bytes(second.inputs);
-  plan.workspace_bytes =
-      plan.products + std::max(plan.up.workspace_bytes, plan.down.workspace_bytes);
+  first.job.group.sums_slots = false;
+  second.job.group.slots_have_rows = true;
+  between.type = first.job.output_type;
+  between.rows = slots_of(first.job);
+  const kernels::DeviceFacts& facts = first.target.facts;
+  const kernels::OwnKernels& own = first.target.backend->kernels();
+  plan.target = first.target;
+  plan.layer = {own.choose_grouped(first.job, facts), own.choose_grouped(second.job, facts),
+                first.job, second.job, between};
+  if (plan.layer.first == nullptr || plan.layer.second == nullptr) return NF4_UNSUPPORTED;
+  plan.layer.plan({.device = facts});
   return NF4_OK;
 }
 

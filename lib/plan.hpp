@@ -2,6 +2,7 @@
 
 // What computes a request, found from its sizes.
 
+#include "layer.hpp"
 #include "request.hpp"
 
 namespace nf4bench::lib {
@@ -21,17 +22,10 @@ nf4_status plan_linear(const nf4_device* device, const nf4_weight* weight,
 nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
                         const nf4_routing* routing, const nf4_product* product, Plan& plan);
 
-// A layer of experts: two products and what stands between them, whose buffers are in the
-// workspace.
+// A layer of experts, whose buffers are not known yet.
 struct LayerPlan {
-  Plan up;
-  Plan down;
-  kernels::Activation activation;
-  bool is_activated = false;  // by the first product
-  // Where parts of the workspace begin, in bytes; that of the products is at its end.
-  std::size_t activated = 0;
-  std::size_t products = 0;
-  std::size_t workspace_bytes = 0;
+  Target target;
+  kernels::LayerProducts layer;
 };
 
 nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4_stack* down,

@@ -446,7 +446,7 @@ int expect_activated_within(const GroupedSizes& sizes, GroupedOptions options,
     ++found;
     static_cast<kernels::Grouping&>(on_device.job().group) = product.problem().group;
     const auto apart = nf4::to_doubles(options.type, on_device.output_of(variant));
-    on_device.job().group = activated(product.problem(), of).group;
+    add_activation(on_device.job(), of);
     on_device.job().activation = &of;
     const std::vector<std::byte> bytes = on_device.output_of(variant);
     for (std::size_t i = bytes.size() / 2; i < bytes.size(); ++i) {

@@ -18,13 +18,13 @@ struct TensorMatrix {
   std::int64_t columns;
   std::int64_t rows;
   std::int64_t row_bytes;
-  std::int64_t pairs =
-      0;  // of a matrix of a stack, whose boxes have rows of both its halves in turns
+  // Where boxes have rows of both halves of a matrix of a stack in turns: rows of a half.
+  std::int64_t half_rows = 0;
 };
 
-// A map whose boxes are columns x rows, kBoxBytes a row, swizzled() as layout.cuh draws
-// it. Beyond the matrix's edges a box holds zeros. All
-// zero on devices before Hopper, which have no copy engine, and where the driver refuses.
+// A map whose boxes are columns x rows, kBoxBytes a row, swizzled() as layout.cuh draws it. Beyond
+// the matrix's edges a box holds zeros. All zero on devices before Hopper, which have no copy
+// engine, and where the driver refuses.
 inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& device,
                               unsigned box_columns, unsigned box_rows,
                               CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B) {
@@ -33,28 +33,36 @@ inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& dev
   static auto* const encode =
       driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   if (encode == nullptr) return map;
-  // Of pairs of rows the first is one of the upper half of its matrix.
   const auto row_bytes = static_cast<cuuint64_t>(matrix.row_bytes);
-  const auto columns = static_cast<cuuint64_t>(matrix.columns);
   const auto rows = static_cast<cuuint64_t>(matrix.rows);
-  const auto pairs = static_cast<cuuint64_t>(matrix.pairs);
-  const cuuint64_t sizes[4] = {columns, pairs > 0 ? 2 : rows, pairs,
-                               pairs > 0 ? rows / (2 * pairs) : 0};
-  const cuuint64_t strides[3] = {pairs > 0 ? pairs * row_bytes : row_bytes, row_bytes,
-                                 2 * pairs * row_bytes};
-  const cuuint32_t box[4] = {box_columns, pairs > 0 ? 2 : box_rows, box_rows / 2, 1};
+  cuuint32_t rank = 2;
+  cuuint64_t sizes[4] = {static_cast<cuuint64_t>(matrix.columns), rows};
+  cuuint64_t strides[3] = {row_bytes};
+  cuuint32_t box[4] = {box_columns, box_rows};
+  if (matrix.half_rows > 0) {  // dimensions: columns, halves, their rows, matrices
+    const auto half_rows = static_cast<cuuint64_t>(matrix.half_rows);
+    rank = 4;
+    sizes[1] = box[1] = 2;
+    strides[0] = half_rows * row_bytes;
+    sizes[2] = half_rows;
+    strides[1] = row_bytes;
+    box[2] = box_rows / 2;
+    sizes[3] = rows / (2 * half_rows);
+    strides[2] = 2 * half_rows * row_bytes;
+    box[3] = 1;
+  }
   const cuuint32_t steps[4] = {1, 1, 1, 1};
-  encode(&map, matrix.type, pairs > 0 ? 4 : 2, const_cast<void*>(matrix.first), sizes, strides, box,
-         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+  encode(&map, matrix.type, rank, const_cast<void*>(matrix.first), sizes, strides, box, steps,
+         CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map;
 }
 
-// Of the packed weight as bytes.
+// Of the packed weight as bytes; `half_rows` as TensorMatrix says.
 inline CUtensorMap weight_map(const Job& job, const DeviceFacts& device, unsigned rows,
-                              std::int64_t pairs = 0) {
+                              std::int64_t half_rows = 0) {
   return tensor_map({CU_TENSOR_MAP_DATA_TYPE_UINT8, job.packed, job.inputs / 2, job.outputs,
-                     job.inputs / 2, pairs},
+                     job.inputs / 2, half_rows},
                     device, kBoxBytes, rows);
 }
 

@@ -108,11 +108,11 @@ struct WgmmaShape {
   }
 };
 
-// The weight as its producer takes boxes of it; `pairs` as TensorMatrix says.
+// The weight as its producer takes boxes of it; `half_rows` as TensorMatrix says.
 template <class Shape>
-CUtensorMap weights_of(const Job& job, const DeviceFacts& device, std::int64_t pairs = 0) {
+CUtensorMap weights_of(const Job& job, const DeviceFacts& device, std::int64_t half_rows = 0) {
   return Shape::kTransposed ? transposed_map(job, device, Shape::kGroups * kTransposedRowBytes)
-                            : weight_map(job, device, kGroupRows, pairs);
+                            : weight_map(job, device, kGroupRows, half_rows);
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
