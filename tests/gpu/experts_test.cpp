@@ -480,13 +480,15 @@ TEST_F(CudaExperts, ActivateWithinAProductAsBehindIt) {
         GroupedSizes{8, 2, 90, 328, 192}, GroupedSizes{2, 1, 700, 200, 320},
         GroupedSizes{4, 4, 150, 136, 256}, GroupedSizes{128, 8, 5, 72, 128},
         GroupedSizes{8, 2, 300, 392, 640}, GroupedSizes{3, 1, 1000, 520, 64}}) {
-    for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh}) {
+    for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh,
+                            kernels::ActivationKind::kGptOss}) {
       for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
         GroupedOptions options = {.type = type, .has_bias = true};
         const bool is_nested = kind == kernels::ActivationKind::kSilu;
         options.absmax = is_nested ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
-        found +=
-            expect_activated_within(sizes, options, {.kind = kind, .columns = sizes.outputs / 2});
+        kernels::Activation of = {.kind = kind, .columns = sizes.outputs / 2};
+        of.interleaved = kind == kernels::ActivationKind::kGptOss;
+        found += expect_activated_within(sizes, options, of);
       }
     }
   }

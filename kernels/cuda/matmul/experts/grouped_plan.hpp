@@ -31,7 +31,6 @@ struct GroupedPlan {
   int tile_outputs = 0;
   int tile_slots = 0;
   Activation activation;
-
   bool in_turns = false;  // as Grouping says
 
   NF4BENCH_HOST_DEVICE bool activates() const { return columns != outputs; }
@@ -39,18 +38,18 @@ struct GroupedPlan {
   NF4BENCH_HOST_DEVICE bool alternates() const { return activates() && !in_turns; }
 };
 
-inline GroupedPlan plan_grouped(const Job& problem, int tile_outputs, int tile_slots,
+inline GroupedPlan plan_grouped(const Job& job, int tile_outputs, int tile_slots,
                                 int stage_inputs) {
   GroupedPlan plan;
-  plan.experts = static_cast<int>(problem.group.experts);
-  plan.outputs = static_cast<int>(problem.outputs);
-  plan.columns = static_cast<int>(output_columns(problem));
-  plan.in_turns = problem.group.in_turns;
-  if (plan.activates()) plan.activation = *problem.activation;
-  plan.slots = static_cast<int>(slots_of(problem));
-  plan.top_k = static_cast<int>(problem.group.top_k);
-  plan.stages = static_cast<int>(block_count(problem.inputs, stage_inputs));
-  plan.row_groups = static_cast<int>(block_count(problem.outputs, tile_outputs));
+  plan.experts = static_cast<int>(job.group.experts);
+  plan.outputs = static_cast<int>(job.outputs);
+  plan.columns = static_cast<int>(output_columns(job));
+  plan.in_turns = job.group.in_turns;
+  if (plan.activates()) plan.activation = *job.activation;
+  plan.slots = static_cast<int>(slots_of(job));
+  plan.top_k = static_cast<int>(job.group.top_k);
+  plan.stages = static_cast<int>(block_count(job.inputs, stage_inputs));
+  plan.row_groups = static_cast<int>(block_count(job.outputs, tile_outputs));
   plan.tile_outputs = tile_outputs;
   plan.tile_slots = tile_slots;
   return plan;
