@@ -92,32 +92,30 @@ inline Job down_of(const Job& layer, std::int64_t prepared) {
 
 using ActivateFunction = void (*)(const Activation& of, const Launch& launch);
 
-// Both products of a layer and what stands between them, which share a workspace.
+// Both products of a layer and what stands between them, which share a workspace: in it lies what
+// the first product gives, then what is activated, then the workspace of either product.
 struct LayerProducts {
-  const Variant* first = nullptr;  // of the products
+  const Variant* first = nullptr;
   const Variant* second = nullptr;
   Job up;
   Job down;
   Activation between;
-  // Where parts of the workspace begin, in bytes: what the first product gives at 0.
-  std::int64_t activated = 0;
-  std::int64_t own = 0;  // of the products, one after the other
-  std::int64_t workspace_bytes = 0;
 
-  // From sizes alone.
-  void plan(const Launch& launch) {
-    if (activates(*first, up, between, launch.device)) add_activation(up, between);
-    activated = up.group.activates ? 0 : aligned(up.outputs);
-    own = activated + aligned(between.columns);
-    workspace_bytes =
-        own + std::max(workspace_of(*first, up, launch), workspace_of(*second, down, launch));
+  // Has the first product activate, if it can.
+  void fuse(const DeviceFacts& device) {
+    if (activates(*first, up, between, device)) add_activation(up, between);
+  }
+
+  std::int64_t workspace_bytes(const Launch& launch) const {
+    return products_at() +
+           std::max(workspace_of(*first, up, launch), workspace_of(*second, down, launch));
   }
 
   void launch(void* workspace, ActivateFunction activate, const Launch& launch) {
     auto* const begin = static_cast<std::byte*>(workspace);
     between.input = up.output = begin;
-    down.input = between.output = begin + activated;
-    up.workspace = down.workspace = begin + own;
+    down.input = between.output = begin + activated_at();
+    up.workspace = down.workspace = begin + products_at();
     up.slot_weights = nullptr;
     up.activation = &between;
     first->launch(up, launch);
@@ -126,6 +124,10 @@ struct LayerProducts {
   }
 
  private:
+  // In bytes.
+  std::int64_t activated_at() const { return up.group.activates ? 0 : aligned(up.outputs); }
+  std::int64_t products_at() const { return activated_at() + aligned(between.columns); }
+
   std::int64_t aligned(std::int64_t columns) const {
     constexpr std::int64_t kAlignment = 256;
     const auto size = static_cast<std::int64_t>(size_in_bytes(up.output_type));
@@ -142,22 +144,23 @@ inline Variant with_layers(const Variant& product, ActivateFunction activate) {
     const char* const reason = why_unsupported(product, up_of(problem), device);
     return reason != nullptr ? reason : why_unsupported(product, down_of(problem), device);
   };
-  const auto plan = [](const Variant& of, const Job& job, const Launch& launch) {
+  const auto products_of = [](const Variant& of, const Job& job, const DeviceFacts& device) {
     LayerProducts layer = {&of, &of, up_of(job), {}, activation_of(job)};
     layer.down = down_of(job, prepared_of(of, layer.up));
-    layer.plan(launch);
+    layer.fuse(device);
     return layer;
   };
-  both.workspace_bytes = [product, plan](const Problem& problem, const Launch& launch) {
+  both.workspace_bytes = [product, products_of](const Problem& problem, const Launch& launch) {
     Job job;
     static_cast<Problem&>(job) = problem;
     const bool is_layer = problem.layer.columns > 0;
-    return static_cast<std::size_t>(is_layer ? plan(product, job, launch).workspace_bytes
-                                             : workspace_of(product, problem, launch));
+    return static_cast<std::size_t>(
+        is_layer ? products_of(product, job, launch.device).workspace_bytes(launch)
+                 : workspace_of(product, problem, launch));
   };
-  both.launch = [product, plan, activate](const Job& job, const Launch& launch) {
+  both.launch = [product, products_of, activate](const Job& job, const Launch& launch) {
     if (job.layer.columns == 0) return product.launch(job, launch);
-    plan(product, job, launch).launch(job.workspace, activate, launch);
+    products_of(product, job, launch.device).launch(job.workspace, activate, launch);
   };
   if (!product.prepare) return both;
   const auto prepared_bytes = [product](const Problem& problem) {

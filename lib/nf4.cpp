@@ -160,7 +160,7 @@ nf4_status nf4_experts_workspace(const nf4_device* device, const nf4_stack* up,
     if (bytes == nullptr) return NF4_INVALID_ARGUMENT;
     lib::LayerPlan plan;
     const nf4_status status = lib::plan_experts(device, up, down, routing, options, product, plan);
-    if (status == NF4_OK) *bytes = static_cast<std::size_t>(plan.layer.workspace_bytes);
+    if (status == NF4_OK) *bytes = plan.workspace_bytes;
     return status;
   });
 }
@@ -171,7 +171,7 @@ nf4_status nf4_experts(const nf4_device* device, const nf4_stack* up, const nf4_
   return lib::guarded([=] {
     lib::LayerPlan plan;
     nf4_status status = lib::plan_experts(device, up, down, routing, options, product, plan);
-    const auto bytes = static_cast<std::size_t>(plan.layer.workspace_bytes);
+    const std::size_t bytes = plan.workspace_bytes;
     if (status == NF4_OK) {
       status = lib::read_buffers(*up, *routing, *product, bytes, plan.layer.up);
     }

@@ -68,7 +68,8 @@ nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4
   plan.layer = {own.choose_grouped(first.job, facts), own.choose_grouped(second.job, facts),
                 first.job, second.job, between};
   if (plan.layer.first == nullptr || plan.layer.second == nullptr) return NF4_UNSUPPORTED;
-  plan.layer.plan({.device = facts});
+  plan.layer.fuse(facts);
+  plan.workspace_bytes = static_cast<std::size_t>(plan.layer.workspace_bytes({.device = facts}));
   return NF4_OK;
 }
 

@@ -26,6 +26,7 @@ nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
 struct LayerPlan {
   Target target;
   kernels::LayerProducts layer;
+  std::size_t workspace_bytes = 0;
 };
 
 nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4_stack* down,
